@@ -17,9 +17,9 @@ import headscope as hs
 from headscope.head import name_head
 from headscope.model.model import Model
 from headscope.results import dataset as results
-from headscope.results.findings import top_heads
+from headscope.results.ranks import top_heads
 from headscope.studies.clark2019 import STUDY
-from headscope.studies.clark2019.words import parts
+from headscope.studies.clark2019.metrics import SENTENCES, TREES, WINDOWS
 from headscope.studies.study import Study
 from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS
 from headscope.text.corpus import Corpus
@@ -29,11 +29,11 @@ ALIGNMENTS = ("strict", "overlap", "words")
 WORDS_ALONE = replace(
     STUDY,
     name="clark2019 words",
-    parts=lambda setup: tuple(replace(part, of_corpus=True) for part in parts(setup)),
+    inputs=tuple(replace(kind, of_corpus=True) for kind in (TREES, SENTENCES, WINDOWS)),
     later_stages=(),
     derive=lambda result: result,
     tables=(),
-    findings=(),
+    claims=(),
 )
 RELATIONS = ("all", "det", "obj")
 

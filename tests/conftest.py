@@ -57,7 +57,7 @@ LONGEST_FIRST = (
     "contracts/test_metrics.py",
     "reports/test_reports_writing.py",
     "results/compare/test_matching_networks.py",
-    "studies/clark2019/words/test_words.py",
+    "studies/clark2019/probes/test_inputs.py",
     "studies/clark2019/test_clark2019.py",
     "docs/test_views_notebook.py",
     "cli/test_cli.py",

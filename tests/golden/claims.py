@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.results.findings import judge
-from headscope.results.replicates import replicated
+from headscope.results.claims import Replicates, judge
 from headscope.results.statements import read_statements
 from headscope.studies import find_study
 
@@ -34,24 +33,23 @@ def judge_all(study: str, result: xr.Dataset) -> Claims:
     for claim in read_statements(result).findings:
         claims[claim.claim] = {WHOLE: _answer(claim.holds, claim.value, claim.low, claim.high)}
     for name, degrade in DEGRADED.items():
-        for claim, answer in judge_findings(study, degrade(result)).items():
+        for claim, answer in judge_claims(study, degrade(result)).items():
             claims[claim][name] = answer
     return claims
 
 
-def judge_findings(study: str, result: xr.Dataset) -> dict[str, Answer]:
+def judge_claims(study: str, result: xr.Dataset) -> dict[str, Answer]:
     """Every claim judged on a result; where a statistic fails, the name of its error."""
-    findings = find_study(study).findings
-    needed = {name.removesuffix("_by_layer") for finding in findings for name in finding.needs}
-    data = replicated(result, needed)
+    data = Replicates(result)
     answers: dict[str, Answer] = {}
-    for finding in findings:
+    for claim in find_study(study).claims:
         try:
-            found = judge(finding, data)
+            judged = judge(claim, data)
         except Exception as error:  # whatever it is, it should stay the same
-            answers[finding.claim] = [type(error).__name__]
+            answers[claim.sentence] = [type(error).__name__]
         else:
-            answers[finding.claim] = _answer(found.verdict, found.value, found.low, found.high)
+            numbers = judged.value, judged.low, judged.high
+            answers[claim.sentence] = _answer(judged.holds, *numbers)
     return answers
 
 

@@ -33,6 +33,8 @@ MOVED: dict[str, str] = {
     "examples.parquet",
     "clusters": "k-means from the clusters of Ward, not from random starts",
     "head_position": "laid out from the classical solution, not from random starts",
+    "claims": "a claim whose measure has no sums, no such label or no values is not measured; it "
+    "was a KeyError, or the sum of no values: 0, unclear",
 }
 
 BATCH_TOKENS = 512  # small, so that every run has several batches

@@ -5,12 +5,11 @@ import json
 import numpy as np
 import xarray as xr
 
-from headscope.results.findings import Judgement, judge
-from headscope.results.replicates import GROUPS, replicated
+from headscope.results.claims import JudgedClaim, Replicates, judge
+from headscope.results.replicates import GROUPS
+from headscope.studies.clark2019.claims import CLAIMS
 from headscope.studies.clark2019.probes.relations import DIRECTIONS, OFFSETS
 from headscope.studies.clark2019.probes.trees import ALL
-from headscope.studies.clark2019.surface.findings import FINDINGS as SURFACE
-from headscope.studies.clark2019.words.findings import FINDINGS as WORDS
 from tests.references.results import put, with_sums
 
 LAYERS, HEADS = 12, 3
@@ -51,12 +50,12 @@ def surface(noise: float = 0.01, *, is_causal: bool = False) -> xr.Dataset:
     return with_sums(result, SUMMED, noise)
 
 
-def claim(start: str, result: xr.Dataset) -> Judgement:
-    (finding,) = [each for each in (*SURFACE, *WORDS) if each.claim.startswith(start)]
-    found = judge(finding, replicated(result))
-    if np.isfinite(found.low):
-        assert finding.range[0] <= found.low < found.high <= finding.range[1]
-    return found
+def claim(start: str, result: xr.Dataset) -> JudgedClaim:
+    (named,) = [claim for claim in CLAIMS if claim.sentence.startswith(start)]
+    judged = judge(named, Replicates(result))
+    if judged.low is not None and judged.high is not None:
+        assert named.quantity.least <= judged.low < judged.high <= named.quantity.most
+    return judged
 
 
 def put_layers(

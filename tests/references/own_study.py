@@ -7,13 +7,14 @@ from pathlib import Path
 
 import xarray as xr
 
-from headscope.engine import Inputs, Part, Setup, Stage
+from headscope.engine import Inputs, Setup, Stage
 from headscope.errors import RunError
 from headscope.files import write_text
-from headscope.metrics import Ratio, Terms
+from headscope.metrics import Metric, Ratio, Terms
 from headscope.observe import Example, Layer
 from headscope.results.measure import Measure
 from headscope.studies.option import Option
+from headscope.studies.question import InputKind, Question
 from headscope.studies.study import Study
 from headscope.text.sentence import Sentence
 from tests.references.small_works import Add
@@ -43,9 +44,9 @@ def self_terms(layer: Layer) -> Terms:
     return layer.self_weight.sum(-1)[..., None], layer.total[..., None]
 
 
-def parts(setup: Setup) -> tuple[Part, ...]:
-    """Sentences, one metric."""
-    return (Part(sentence_inputs, (Ratio(SELF_SHARE, setup.grid, self_terms),)),)
+def self_metrics(setup: Setup) -> list[Metric]:
+    """The one metric."""
+    return [Ratio(SELF_SHARE, setup.grid, self_terms)]
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,11 @@ STUDY = Study(
     title="",
     citation="",
     question="",
+    inputs=(InputKind(sentence_inputs, (Question(("self_share",), self_metrics),)),),
     options=(
         Option("sums", int, 5, "pieces of the stage", least=0),
         Option("deadly", int, None, "piece that kills its process"),
     ),
-    labels=lambda corpus: {},
-    left_out=lambda setup: {},
-    parts=parts,
-    derive=lambda result: result,
-    figures=(),
-    tables=(),
-    findings=(),
-    choices=lambda result: [],
     later_stages=(Sums(),),
 )
 NO_STUDY = "a text"

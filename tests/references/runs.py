@@ -10,8 +10,8 @@ import xarray as xr
 import headscope
 from headscope.head import name_head, name_in_paper
 from headscope.results.dataset import save
-from headscope.results.findings import top_heads
 from headscope.results.measure import attach
+from headscope.results.ranks import top_heads
 from headscope.results.records import EXAMPLES, INPUTS, TOP_BAND, with_checksums, write_records
 from headscope.results.run import write_settings
 from headscope.results.statements import (

@@ -9,8 +9,8 @@ from scipy import stats
 
 import headscope as hs
 from headscope.errors import RunError
+from headscope.results.claims import Evidence, Replicates, claim
 from headscope.results.dataset import load, save
-from headscope.results.findings import Finding
 from headscope.results.measure import Measure, attach
 from headscope.results.replicates import share_interval
 from headscope.results.statements import (
@@ -22,7 +22,7 @@ from headscope.results.statements import (
     write_statements,
 )
 from headscope.results.tables import MeasureColumn, head_rows, layer_rows, tabulate
-from headscope.studies.clark2019.probes.relations import RELATION_ACCURACY, published_relation
+from headscope.studies.clark2019.published import OF_MEASURES, published_relation
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, annotated
 
@@ -134,22 +134,30 @@ def test_statements_come_back_from_the_file_as_they_were(tmp_path: Path) -> None
     rows = [{"a": float("nan"), "b": np.float64(0.5), "c": np.int64(3), "d": "<ü>"}]
     table = Tabulation("t", "T", "C", ("x",), lambda result: rows, file="table9")
     skipped = Tabulation("u", "U", "", ("missing",), lambda result: rows)
-    finding = Finding("claim", "0.5", "rule", ("y",), lambda data: data["y"], threshold=0.5)
-    absent = Finding("other", "", "", ("missing",), lambda data: data["missing"])
+
+    @claim("claim", "0.5", above=0.5)
+    def present(data: Replicates) -> Evidence:
+        return Evidence(data["y"])
+
+    @claim("other", "", above=0.0)
+    def absent(data: Replicates) -> Evidence:
+        return Evidence(data["missing"])
+
     sums = {
         "y_numerator": ("group", [0.3, 0.4, 0.5, 0.4]),
         "y_denominator": ("group", np.ones(4)),
     }
     result = xr.Dataset({"x": ("layer", [1.0]), "y": ((), 0.4), **sums})
     said = make_statements(
-        (table, skipped), (finding, absent), lambda _: [Choice("table1", 0, 1, "why")], result
+        (table, skipped), (present, absent), lambda _: [Choice("table1", 0, 1, "why")], result
     )
     save(write_statements(result, said), tmp_path / "result.nc")
     again = read_statements(load(tmp_path))
     (read,) = again.tables
     assert (read.name, read.file, read.title) == ("t", "table9", "T")
-    assert np.isnan(read.rows[0]["a"])
-    assert {name: read.rows[0][name] for name in "bcd"} == {"b": 0.5, "c": 3, "d": "<ü>"}
+    (row,) = read.rows
+    assert isinstance(row["a"], float) and np.isnan(row["a"])
+    assert {name: row[name] for name in "bcd"} == {"b": 0.5, "c": 3, "d": "<ü>"}
     assert [each.holds for each in again.findings] == ["unclear", "not measured"]
     assert again.findings == said.findings
     judged, missing = again.findings
@@ -181,7 +189,7 @@ def test_the_papers_values_are_those_of_equal_relations() -> None:
     assert published_relation("compound") == published_relation("nn") == (70.4, 1, 70.2)
     assert published_relation("poss") is None  # the paper lets the clitic answer
     assert published_relation("nmod:poss with 's") == (80.5, 1, 47.7)
-    by_relation = {each.at["relation"]: each.value for each in RELATION_ACCURACY.published}
+    by_relation = {each.at["relation"]: each.value for each in OF_MEASURES["relation_accuracy"]}
     assert by_relation["obj"] == by_relation["dobj"] == 0.868
 
 

@@ -24,15 +24,16 @@ from tests.references.tiny_models import causal_model, make_sentences
 SOURCE = '''
 """How much attention tokens pay to themselves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 import xarray as xr
 
 from headscope.metrics.metric import Metric
 from headscope.results.measure import Baseline, Measure
-from headscope.studies import vig2019
-from headscope.engine.part import Part
+from headscope.studies.question import InputKind, Question
+from headscope.studies.shared.sentences import sentence_inputs
+from headscope.studies.study import Study
 
 SELF = Measure(
     name="self_share",
@@ -67,22 +68,16 @@ class SelfShare(Metric):
         return {"self_share": self.grid.array(sums["paid"] / sums["rows"]), "self_even": even}
 
 
-def parts(setup):
-    [sentences] = vig2019.STUDY.parts(setup)
-    return (Part(sentences.inputs, (SelfShare(setup.grid),)),)
+def self_metrics(setup):
+    return [SelfShare(setup.grid)]
 
 
-MINE = replace(
-    vig2019.STUDY,
+MINE = Study(
     name="mine",
+    title="Attention to oneself",
     citation="Nobody (2026), Nothing",
-    parts=parts,
-    left_out=lambda setup: {},
-    derive=lambda result: result,
-    figures=(),
-    tables=(),
-    findings=(),
-    choices=lambda result: [],
+    question="Which heads look at the token itself?",
+    inputs=(InputKind(sentence_inputs, (Question(("self_share",), self_metrics),)),),
 )
 '''
 

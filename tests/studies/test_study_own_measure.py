@@ -13,14 +13,13 @@ from headscope.explorer.texts import Texts
 from tests.references.tiny_models import causal_model, treebank
 
 OWN = """
-from dataclasses import replace
-
 import xarray as xr
 
 from headscope.metrics.ratio import Ratio
 from headscope.results.measure import Baseline, Measure
-from headscope.studies import vig2019
-from headscope.engine.part import Part
+from headscope.studies.question import InputKind, Question
+from headscope.studies.shared.sentences import sentence_inputs
+from headscope.studies.study import Study
 
 SELF = Measure(
     name="self_share",
@@ -42,21 +41,16 @@ class SelfShare(Ratio):
         return {**super().compute(sums), "chance": xr.DataArray(0.25)}
 
 
-def parts(setup):
-    [sentences] = vig2019.STUDY.parts(setup)
-    return (Part(sentences.inputs, (SelfShare(SELF, setup.grid, terms),)),)
+def self_metrics(setup):
+    return [SelfShare(SELF, setup.grid, terms)]
 
 
-STUDY = replace(
-    vig2019.STUDY,
+STUDY = Study(
     name="self",
-    parts=parts,
-    left_out=lambda setup: {},
-    derive=lambda result: result,
-    figures=(),
-    tables=(),
-    findings=(),
-    choices=lambda result: [],
+    title="Attention to oneself",
+    citation="",
+    question="Which heads look at the token itself?",
+    inputs=(InputKind(sentence_inputs, (Question(("self_share",), self_metrics),)),),
 )
 """
 

@@ -1,5 +1,6 @@
 """A study of two stages in a folder of one's own, its metric in one file, is shown everywhere."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +9,15 @@ import numpy as np
 import pytest
 import xarray as xr
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 import headscope as hs
+from headscope.cli import app
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
+from headscope.results.statements import read_statements
+from headscope.studies import find_study
 from tests.references.tiny_models import causal_model, treebank
 
 METRIC = '''
@@ -46,14 +51,17 @@ def sureness(grid):
 STUDY = '''
 """A study of sureness, and of the rank of every head in it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from headscope.engine.part import Part
 from headscope.engine.stage import Stage
 from headscope.results.measure import Measure
-from headscope.studies import vig2019
+from headscope.studies.question import InputKind, Question
+from headscope.studies.shared.sentences import sentence_inputs
+from headscope.studies.study import Study
+from sure_study.claims import CLAIMS
+from sure_study.figures import FIGURES
 from sure_study.metrics import sureness
 
 RANK = Measure(
@@ -101,26 +109,49 @@ class Ranks(Stage[int]):
         return result.assign(sure_rank=(("layer", "head"), np.stack(rows)))
 
 
-def parts(setup):
-    (sentences,) = vig2019.STUDY.parts(setup)
-    return (Part(sentences.inputs, (sureness(setup.grid),)),)
+def sure_metrics(setup):
+    return [sureness(setup.grid)]
 
 
-STUDY = replace(
-    vig2019.STUDY,
+STUDY = Study(
     name="sure",
     title="Sure heads",
-    parts=parts,
+    citation="Nobody (2026)",
+    question="Which heads are sure?",
+    inputs=(InputKind(sentence_inputs, (Question(("sureness",), sure_metrics),)),),
     later_stages=(Ranks(),),
     measures=(RANK,),
-    left_out=lambda setup: {},
-    derive=lambda result: result,
-    figures=(),
-    tables=(),
-    findings=(),
-    choices=lambda result: [],
+    figures=FIGURES,
+    claims=CLAIMS,
 )
 '''
+
+
+CLAIM = '''
+from headscope.results.claims import Evidence, claim, claims_in
+from headscope.results.intervals import SHARE
+
+
+@claim("Heads are sure.", "nowhere", above=0.9, of=SHARE)
+def heads_are_sure(data):
+    """Mean sureness of the heads."""
+    return Evidence(data["sureness"].mean(("layer", "head")))
+
+
+CLAIMS = claims_in(globals())
+'''
+
+FIGURE = """
+from headscope.plots.heatmap import Panel, draw_panels
+from headscope.studies.study import Figure
+
+
+def draw(result):
+    return draw_panels([Panel.of(result, "sureness", "sureness")], 1, "mean")
+
+
+FIGURES = (Figure("sureness", "How sure heads are", "A cell for every head.", ("sureness",), draw),)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +160,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     package = folder / "sure_study"
     package.mkdir()
     (package / "metrics.py").write_text(METRIC, encoding="utf-8")
+    (package / "claims.py").write_text(CLAIM, encoding="utf-8")
+    (package / "figures.py").write_text(FIGURE, encoding="utf-8")
     (package / "__init__.py").write_text(STUDY, encoding="utf-8")
     sys.path.insert(0, str(folder))
     hs.study("sure_study:STUDY", causal_model(), treebank(20), folder / "run")
@@ -158,11 +191,39 @@ def test_both_measures_are_in_the_report(run: Path) -> None:
 
 
 def test_both_measures_are_in_the_explorer(run: Path) -> None:
-    app = create_app(Library([run]), Texts(None, None))
-    visitor = TestClient(app, base_url="http://127.0.0.1")
+    visitor = TestClient(create_app(Library([run]), Texts(None, None)), base_url="http://127.0.0.1")
     measures = visitor.get("/api/runs/run").json()["measures"]
     assert {measure["name"] for measure in measures} == {"sureness", "sure_rank"}
     picture = visitor.get("/api/runs/run/measures/sureness").json()
     assert picture["baseline"]["means"] == "even attention"
     card = visitor.get("/api/runs/run/heads/L1H1").json()
     assert {line["spec"] for line in card["measures"]} == {"sureness", "sure_rank"}
+
+
+def test_the_claim_and_the_figure_of_one_file_each_are_shown(run: Path) -> None:
+    with (run / "result.nc").open("rb") as file:
+        result = xr.load_dataset(file, engine="h5netcdf")
+    mean = float(result["sureness"].mean())
+    (judged,) = read_statements(result).findings
+    assert (judged.claim, judged.rule) == (
+        "Heads are sure.",
+        "Mean sureness of the heads: above 0.9",
+    )
+    assert judged.value == pytest.approx(mean) and 0 < mean < 0.9
+    assert judged.holds == "no"
+    page = hs.report(run, study="sure_study:STUDY").read_text(encoding="utf-8")
+    assert "How sure heads are" in page and "Heads are sure." in page
+    assert (run / "figures" / "sureness.svg").exists()
+    visitor = TestClient(create_app(Library([run]), Texts(None, None)), base_url="http://127.0.0.1")
+    stated = visitor.get("/api/runs/run/statements").json()
+    assert [claim["claim"] for claim in stated["findings"]] == ["Heads are sure."]
+
+
+def test_the_study_is_run_by_its_import_path_and_is_on_the_site(run: Path) -> None:
+    assert json.loads((run / "run.json").read_text())["study"] == "sure_study:STUDY"
+    assert find_study("sure_study:STUDY").options == ()
+    help_page = CliRunner().invoke(app, ["study", "--help"]).output
+    assert "package.module:STUDY" in help_page
+    hs.site([run], run.parent / "site")
+    pages = [path for path in (run.parent / "site").rglob("*") if path.is_file()]
+    assert any(b"Heads are sure." in path.read_bytes() for path in pages)

@@ -14,8 +14,10 @@ from types import FrameType
 from typing import Any
 
 import headscope as hs
-from headscope.engine import Part, Setup
+from headscope.engine import Setup
+from headscope.metrics import Metric
 from headscope.studies import find_study
+from headscope.studies.question import Question
 from headscope.studies.study import Study
 
 ROOT = Path(hs.__file__).parent
@@ -63,18 +65,18 @@ def watch_study(study: Study) -> Watch:
 
 def with_one_metric(study: Study) -> Study:
     """The study without all that follows from other metrics."""
+    first = study.inputs[0]
 
-    def parts(setup: Setup) -> tuple[Part, ...]:
-        first = study.parts(setup)[0]
-        return (replace(first, metrics=tuple(m for m in first.metrics if m.name == ONE)),)
+    def one_metric(setup: Setup) -> list[Metric]:
+        return [metric for metric in first.metrics(setup) if metric.name == ONE]
 
     return replace(
         study,
-        parts=parts,
+        inputs=(replace(first, questions=(Question((ONE,), one_metric),)),),
         later_stages=(),
         derive=lambda result: result,
         tables=(),
-        findings=(),
+        claims=(),
         choices=lambda result: [],
     )
 

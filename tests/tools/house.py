@@ -30,14 +30,6 @@ AGAINST_THE_ORDER = {
     ("headscope.model.trace", "views"): "trace.head_view() is the public door to the views",
 }
 
-# Imports of one study by another: importing module, imported module, and why.
-BETWEEN_STUDIES = {
-    (
-        "headscope.studies.clark2019.words",
-        "headscope.studies.vig2019.inputs",
-    ): "words are read from the inputs of vig2019, most of that file",
-}
-
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
     "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "numba", "ray", "rich", "scipy",

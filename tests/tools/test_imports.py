@@ -3,7 +3,6 @@
 from headscope.studies import STUDIES
 from tests.tools.house import (
     AGAINST_THE_ORDER,
-    BETWEEN_STUDIES,
     LAZY_DOORS,
     LAZY_LIBRARIES,
     LAZY_PACKAGES,
@@ -59,7 +58,7 @@ def test_no_study_imports_another() -> None:
         if (importer := study_of(found.importer)) is not None
         and study_of(found.imported) not in (None, importer)
     }
-    assert crossing == set(BETWEEN_STUDIES)
+    assert crossing == set()
 
 
 def test_a_function_imports_only_what_is_heavy_or_a_listed_door() -> None:

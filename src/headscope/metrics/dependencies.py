@@ -58,13 +58,12 @@ from headscope.observe.batch import (
 from headscope.observe.block import sum_by_text
 from headscope.observe.layer import Layer, even_layer
 from headscope.observe.offsets import keys_by_offset, place_of
-from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.results.measure import Baseline, Measure, Role
 from headscope.results.replicates import GROUPS
 
 FORM = Axis("form", FORMS)
 LONGEST = 100  # separations shown one by one; longer ones count in the mean span only
 APART = 64  # offsets that `dependency_expected` keeps apart; hardly any arc is longer
-VIG = "GPT-2 small, Vig & Belinkov 2019"
 
 DEPENDENCY_ALIGNMENT = Measure(
     "dependency_alignment",
@@ -92,7 +91,6 @@ DEPENDENCY_ALIGNMENT = Measure(
         without=("either",),
         beyond="dependency_expected",
     ),
-    published=(Published("highest, in L4H11", VIG, 0.42, {"form": "either"}),),
 )
 DEPENDENCY_ALIGNMENT_NORM = Measure(
     "dependency_alignment_norm",
@@ -132,11 +130,6 @@ DEPENDENCY_PROBABILITY = Measure(
     reference="Vig & Belinkov 2019, text on Fig. 8",
     cost="n·100 and the arcs, once for all heads",
     axes={"separation": "Separation"},
-    published=(
-        Published("of neighbours", VIG, 0.42, {"separation": "1"}),
-        Published("of tokens 5 apart", VIG, 0.07, {"separation": "5"}),
-        Published("of tokens 10 apart", VIG, 0.02, {"separation": "10"}),
-    ),
 )
 DEPENDENCY_WITHIN = Measure(
     "dependency_within",
@@ -147,7 +140,6 @@ DEPENDENCY_WITHIN = Measure(
     range="0 to 1, rising",
     cost="none beyond dependency_probability",
     axes={"separation": "Separation"},
-    published=(Published("of all relations", VIG, 0.998, {"separation": "18"}),),
 )
 MEAN_DEPENDENCY_SPAN = Measure(
     "mean_dependency_span",
@@ -158,7 +150,6 @@ MEAN_DEPENDENCY_SPAN = Measure(
     unit="tokens",
     range="from 1, in tokens",
     cost="none beyond dependency_probability",
-    published=(Published("mean span", VIG, 3.89),),
 )
 DEPENDENCY_EXPECTED = Measure(
     "dependency_expected",

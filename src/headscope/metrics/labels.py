@@ -8,7 +8,7 @@ from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import EVEN, Ratio, Terms, TextRatio, TextTerms
 from headscope.observe.batch import AnnotatedBatch, sum_by_label
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.results.measure import Baseline, Measure, Role
 
 TAG_NAMES = {
     "ADJ": "adjectives",
@@ -42,14 +42,6 @@ POS_TO = Measure(
     axes=TAG_AXIS,
     baselines=(Baseline("pos_to_even", EVEN), Baseline("tag_frequency", "frequency of the tag")),
     role=Role("tag", "words tagged {tag}", TAG_NAMES, of="rest"),
-    published=(
-        Published(
-            "mean over heads; 0.43 in L9H0",
-            "GPT-2 small, Vig & Belinkov 2019",
-            0.21,
-            {"tag": "NOUN"},
-        ),
-    ),
 )
 POS_FROM = Measure(
     "pos_from",

@@ -25,14 +25,14 @@ Places = Float[np.ndarray, "unit axis"]
 
 def scale_to_plane(distances: Distances) -> Places:
     """The best of the maps from several starts, its centre at zero."""
-    wanted = distances.astype(np.float32)  # half of the time; a map has no sixth digit
+    targets = distances.astype(np.float32)  # half of the time; a map has no sixth digit
     begun: list[tuple[float, Places]] = []
     for power in POWERS:
         axes = classical_axes(distances**power)
         for pair in combinations(range(axes.shape[1]), 2):
-            begun.append(majorise(wanted, axes[:, list(pair)], FIRST_STEPS))
+            begun.append(majorise(targets, axes[:, list(pair)], FIRST_STEPS))
     begun.sort(key=lambda descent: descent[0])
-    ends = [majorise(wanted, places, STEPS) for _, places in begun[:FOLLOWED]]
+    ends = [majorise(targets, places, STEPS) for _, places in begun[:FOLLOWED]]
     _, best = min(ends, key=lambda descent: descent[0])
     return (best - best.mean(0)).astype(np.float64)
 
@@ -52,25 +52,25 @@ def classical_axes(distances: Distances) -> Places:
     return (axes * signs * np.sqrt(np.abs(lengths)))[:, ::-1]
 
 
-def majorise(wanted: Distances, places: Places, steps: int) -> tuple[float, Places]:
+def majorise(targets: Distances, places: Places, steps: int) -> tuple[float, Places]:
     """Move points until five steps lower the misfit by next to nothing; the misfit, and the places.
 
     Four steps of five go twice as far, which is never uphill and halves their number; before the
     misfit is compared comes a plain one.
     """
     places = places.astype(np.float32)
-    apart, across = np.empty_like(wanted), np.empty_like(wanted)
+    apart, across = np.empty_like(targets), np.empty_like(targets)
     before = misfit = np.inf
     for step in range(steps + 1):
         _set_distances(places, apart, across)
         if step % 5 == 0:
-            np.subtract(apart, wanted, out=across)
+            np.subtract(apart, targets, out=across)
             misfit = float(np.square(across, out=across).sum())
             if step == steps or before - misfit <= ENOUGH * misfit:
                 break
             before = misfit
         np.maximum(apart, NEAREST, out=apart)
-        pull = np.divide(wanted, apart, out=apart)
+        pull = np.divide(targets, apart, out=apart)
         # Not a product of matrices: its threads would wait for each other longer than they compute.
         pulled = [np.einsum("ij,j->i", pull, axis) for axis in places.T.copy()]
         moved = (pull.sum(1, keepdims=True) * places - np.stack(pulled, axis=1)) / len(places)

@@ -20,9 +20,8 @@ from headscope.metrics.ratio import (
     by_norms,
 )
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.results.measure import Baseline, Measure, Role
 
-VIG = "GPT-2 small, Vig & Belinkov 2019"
 FEWEST = 3  # with two heads every r is ±1
 
 DISTANCE = Measure(
@@ -35,7 +34,6 @@ DISTANCE = Measure(
     range="0 to the longest input, in tokens",
     cost="n², one product with the separations",
     more="looks further",
-    published=(Published("highest, in L5H1", VIG, 14.2),),
 )
 # clark2019 has another measure of this name; see `headscope.metrics.surface`.
 ENTROPY = Measure(
@@ -49,7 +47,6 @@ ENTROPY = Measure(
     range="0 to ln n, in nats",
     cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
-    published=(Published("of L5H1, the head with the longest distance", VIG, 0.41),),
 )
 NULL_SHARE = Measure(
     "null_share",
@@ -61,7 +58,6 @@ NULL_SHARE = Measure(
     more="puts more of its attention on null tokens",
     baselines=(Baseline("null_share_even", EVEN),),
     role=Role("null", "the first token or the delimiters", of="attention"),
-    published=(Published("mean over heads; some exceed 0.97", VIG, 0.57),),
 )
 NULL_SHARE_ALL_QUERIES = Measure(
     "null_share_all_queries",
@@ -92,10 +88,6 @@ CORRELATION = Measure(
     range="−1 to 1",
     cost="from the variables alone",
     axes={"pair": "Pair"},
-    published=(
-        Published("distance and entropy", VIG, 0.61, {"pair": "distance~entropy"}),
-        Published("distance and alignment", VIG, -0.73, {"pair": "distance~alignment"}),
-    ),
     with_errors=False,
 )
 CORRELATION_P = Measure(

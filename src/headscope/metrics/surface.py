@@ -25,12 +25,11 @@ from headscope.metrics.ratio import (
 )
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.results.measure import Baseline, Measure, Role
 
 CLS, SEP, PUNCT = range(len(SPECIAL))
 SINK_THRESHOLD = 0.3
 ENTROPY_SMOOTHING = 1e-4
-CLARK = "BERT-base, Clark et al. 2019"
 
 OFFSET_SHARE = Measure(
     "offset_share",
@@ -42,10 +41,6 @@ OFFSET_SHARE = Measure(
     more="attends more to the token at this offset",
     axes={"offset": "Offset"},
     baselines=(Baseline("offset_share_even", EVEN),),
-    published=(
-        Published("over 0.5 in four heads", CLARK, at={"offset": "-1"}),
-        Published("over 0.5 in five heads", CLARK, at={"offset": "1"}),
-    ),
     role=Role(
         "position",
         "the token at offset {offset}",
@@ -63,7 +58,6 @@ SPECIAL_SHARE = Measure(
     more="attends more to these tokens",
     axes={"special": "Token"},
     baselines=(Baseline("special_share_even", EVEN),),
-    published=(Published("over half in layers 5 to 9 (0-based)", CLARK, at={"special": "sep"}),),
     role=Role(
         "special",
         "{special}",
@@ -90,7 +84,6 @@ SEP_TO_SEP = Measure(
     reference="Clark et al. 2019, Fig. 2 bottom",
     cost="none beyond special_share",
     more="has [SEP] attend more to [SEP]",
-    published=(Published("exceeded in layers 5 to 9 (0-based)", CLARK, 0.9),),
 )
 OTHER_TO_SEP = Measure(
     "other_to_sep",
@@ -114,7 +107,6 @@ ENTROPY = Measure(
     more="spreads its attention more widely",
     baselines=(Baseline("entropy_even", EVEN),),
     role=Role("spread", "broadly, over all it sees"),
-    published=(Published("the uniform line lies at about 4.8 nats", CLARK),),
 )
 ENTROPY_FROM_CLS = Measure(
     "entropy_from_cls",
@@ -127,7 +119,6 @@ ENTROPY_FROM_CLS = Measure(
     cost="none beyond entropy",
     more="spreads the attention of [CLS] more widely",
     baselines=(Baseline("uniform_entropy", "uniform attention"),),
-    published=(Published("in the last layer", CLARK, 3.89),),
 )
 UNIFORM_ENTROPY = Measure(
     "uniform_entropy",
@@ -138,7 +129,6 @@ UNIFORM_ENTROPY = Measure(
     unit="nats",
     range="0 to ln n, in nats",
     cost="1, once for all heads",
-    published=(Published("about", CLARK, 4.8),),
 )
 CONFIDENCE = Measure(
     "confidence",

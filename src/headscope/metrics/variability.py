@@ -20,7 +20,7 @@ from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.model.attention import send
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Measure, Published
+from headscope.results.measure import Measure
 
 MOST_INPUTS = 2048
 
@@ -34,7 +34,6 @@ VARIABILITY = Measure(
     reference="Vig & Belinkov 2019, Eq. 5, Fig. 10",
     cost=f"100 weights of every head are held, of at most {MOST_INPUTS:,} inputs",
     more="depends more on content than on position",
-    published=(Published("lowest, in L4H11", "GPT-2 small, Vig & Belinkov 2019", 0.004),),
 )
 
 FREE = torch.iinfo(torch.int64).max  # the hash of a slot without an input

@@ -21,8 +21,8 @@ from headscope.reports.parts import (
     to_latex,
 )
 from headscope.results.examples import ANY, counts_itself, exemplars_of
-from headscope.results.findings import check_heads
 from headscope.results.inspection import said as said_of
+from headscope.results.ranks import check_heads
 from headscope.results.records import EXAMPLES
 from headscope.results.run import Run, read_finished
 from headscope.results.statements import Choice, Row, claim_rows, read_statements

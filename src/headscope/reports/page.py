@@ -22,7 +22,6 @@ from headscope.plots import thumbnail
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.reports.parts import Group, ShownTable, show_number, show_table
 from headscope.results import dataset as results
-from headscope.results.findings import top_heads
 from headscope.results.measure import (
     ATTRIBUTE,
     GRID,
@@ -35,6 +34,7 @@ from headscope.results.measure import (
     plain_label,
     slices,
 )
+from headscope.results.ranks import top_heads
 from headscope.results.roles import NOTHING, HeadRoles
 from headscope.results.run import Run
 from headscope.results.statements import JudgedClaim

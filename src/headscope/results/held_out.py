@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from headscope.results.findings import ANY, SHARE, Found, find_interval
+from headscope.results.intervals import ANY, SHARE, Interval, find_interval
 from headscope.results.measure import values_at
 from headscope.results.replicates import aligned, informed, ratio_replicates
 
@@ -34,7 +34,7 @@ class HeldOut:
         """The score on everything, and without each group, the choices left as they are."""
         return ratio_over_groups(self.numerator, self.denominator)
 
-    def find(self, *, is_share: bool = True) -> Found:
+    def find(self, *, is_share: bool = True) -> Interval:
         return find_interval(self.replicates, 0, SHARE if is_share else ANY)
 
 

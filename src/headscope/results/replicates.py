@@ -277,21 +277,28 @@ def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dat
     for every group; what has no such sums keeps its dimensions and does not vary.
     """
     wanted = None if names is None else set(names)
-    found: dict[str, xr.Variable] = {}  # all have the coordinates of the result
-    for name in sums_of(result):
-        if wanted is not None and name not in wanted:
-            continue
-        found[name] = replicates_of(result, name)
-        if f"{name}_by_layer" in result:
-            x, y = _sums(result, name)
-            y = y if "head" in y.dims else y.set_dims({"head": x.sizes["head"], **y.sizes})
-            found[f"{name}_by_layer"] = _replicate(x.sum("head"), y.sum("head"))
-    return result.drop_vars([name for name in found if name in result]).assign(found)
+    replicates: dict[str, xr.Variable] = {}  # all have the coordinates of the result
+    for measure in sums_of(result):
+        if wanted is None or measure in wanted:
+            for name in (measure, f"{measure}_by_layer"):
+                if name == measure or name in result:
+                    replicates[name] = replicates_of(result, name)
+    return result.drop_vars([name for name in replicates if name in result]).assign(replicates)
 
 
 def replicates_of(result: xr.Dataset, name: str) -> xr.Variable:
-    """One measure of a result along a new first dimension `replicate`."""
-    return _replicate(*_sums(result, name))
+    """One measure of a result along a new first dimension `replicate`, or NAME_by_layer."""
+    measure = measure_behind(name)
+    x, y = _sums(result, measure)
+    if name != measure:
+        y = y if "head" in y.dims else y.set_dims({"head": x.sizes["head"], **y.sizes})
+        x, y = x.sum("head"), y.sum("head")
+    return _replicate(x, y)
+
+
+def measure_behind(name: str) -> str:
+    """The measure that a variable is, or is the pooled value of by layer."""
+    return name.removesuffix("_by_layer")
 
 
 def margin_of(result: xr.Dataset, name: str, suffix: str = "") -> xr.DataArray | None:

@@ -16,10 +16,9 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.results.findings import Finding, Verdict, judge
+from headscope.results.claims import Claim, JudgedClaim, Replicates, judge
 from headscope.results.inspection import INTEGER, read_json
 from headscope.results.measure import MARK
-from headscope.results.replicates import replicated
 from headscope.results.roles import HeadRole, HeadRoles, describe_heads
 from headscope.results.tables import BESIDE, Column, Interval, tabulate
 
@@ -42,25 +41,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]  # plain cells under the names of the columns
     file: str  # of the CSV file, without ending
-
-
-@dataclass(frozen=True)
-class JudgedClaim:
-    """A claim of the paper held against the result by a stated rule.
-
-    The verdict follows from the threshold and the 95 % interval, `low` to `high`; None where there
-    is no such number.
-    """
-
-    claim: str
-    published: str
-    measured: str  # in words, with value and interval
-    holds: Verdict
-    rule: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,22 +84,21 @@ class Tabulation:
 
 def make_statements(
     tables: Iterable[Tabulation],
-    findings: Iterable[Finding],
+    claims: Iterable[Claim],
     choices: Callable[[xr.Dataset], Sequence[Choice]],
     result: xr.Dataset,
 ) -> Statements:
     """Everything that the declarations of a study say of a result."""
-    known = (table for table in tables if all(name in result for name in table.needs))
-    made = (_tabulate(table, result) for table in known)
-    findings = tuple(findings)
-    needed = {name.removesuffix("_by_layer") for each in findings for name in each.needs}
-    data = replicated(result, needed)
-    return Statements(
-        tuple(table for table in made if table.rows),
-        tuple(_judge(finding, data) for finding in findings),
-        tuple(choices(result)),
-        describe_heads(result),
-    )
+    made: list[Table] = []
+    for table in tables:
+        if all(name in result for name in table.needs):
+            columns, rows = tabulate(table.rows(result))
+            file = table.file or table.name
+            if rows:
+                made.append(Table(table.name, table.title, table.caption, columns, rows, file))
+    data = Replicates(result)
+    judged = tuple(judge(claim, data) for claim in claims)
+    return Statements(tuple(made), judged, tuple(choices(result)), describe_heads(result))
 
 
 def claim_rows(claims: Iterable[JudgedClaim]) -> list[dict[str, Any]]:
@@ -160,18 +139,6 @@ def _parse(text: object) -> Statements:
     if not all(map(FILE_NAME.fullmatch, files)):
         raise RunError(f"{what} names a file outside the run.")
     return replace(said, tables=tuple(map(_read_table, said.tables)))
-
-
-def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
-    columns, rows = tabulate(table.rows(result))
-    return Table(table.name, table.title, table.caption, columns, rows, table.file or table.name)
-
-
-def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
-    found = judge(finding, data)
-    said = finding.claim, finding.published, found.words, found.verdict, finding.rule
-    numbers = (_plain(each) for each in (found.value, found.low, found.high, finding.threshold))
-    return JudgedClaim(*said, *numbers)
 
 
 def _plain(value: Any) -> Any:

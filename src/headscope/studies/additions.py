@@ -5,7 +5,6 @@ importance    how much each head matters to the loss, beside what heads measure
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,15 @@ from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
-from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
+from headscope.metrics.metric import Metric
+from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
+from headscope.results.intervals import CORRELATION, Quantity, find_interval
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
-from headscope.results.replicates import groups_of, replicated
+from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
+from headscope.studies.question import MakeInputs, Question, Reach
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 
@@ -78,28 +80,22 @@ def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, 
     return row
 
 
-def sink_finding(what: str, name: str, at: Mapping[str, str]) -> Finding:
+def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
     """Whether less than half is left of what raw attention pays."""
 
-    def mean(data: xr.Dataset, variable: str) -> xr.DataArray:
-        return select(data[variable], at).mean(("layer", "head"))
-
-    def say(data: xr.Dataset, found: Found) -> str:
-        raw, norm = (float(whole(mean(data, each))) for each in (name, f"{name}_norm"))
-        return f"{norm:.3f} of what is given, {raw:.3f} of attention"
-
-    return Finding(
+    @claim(
         f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
         "Kobayashi et al. 2020: values of special tokens are small",
-        "mean over heads with norms / mean over heads without, below 0.5; needs weights=both",
-        (name, f"{name}_norm"),
-        lambda data: mean(data, f"{name}_norm") / mean(data, name),
-        threshold=HALF,
-        more="below",
-        unit="×",
-        range=(0.0, float("inf")),
-        words=say,
+        below=HALF,
+        of=Quantity("×", least=0.0),
     )
+    def sink_shrinks(data: Replicates) -> Evidence:
+        """Mean over heads with norms / mean over heads without; needs weights=both."""
+        raw, norm = (data.at(read, **at).mean(("layer", "head")) for read in (name, f"{name}_norm"))
+        given, attended = float(on_all(norm)), float(on_all(raw))
+        return Evidence(norm / raw, f"{given:.3f} of what is given, {attended:.3f} of attention")
+
+    return sink_shrinks
 
 
 NAMES = tuple(measure.name for measure in MEASURES)
@@ -110,26 +106,27 @@ FEW = 3  # a measure with more slices than this has no row of its own for each
 SHARD = 256  # sentences read at a time
 
 
-def left_out(setup: Setup) -> dict[str, str]:
-    """The measures of importance and why they are missing, where they were asked for."""
-    if not setup.options["importance"]:
-        return {}
-    reason = why_no_importance(setup.model)
-    return {} if reason is None else dict.fromkeys(NAMES, reason)
+def importance(inputs: MakeInputs, reach: Reach | None = None) -> Question:
+    """What the loss says of every head on these inputs, where it was asked for."""
+
+    def make(setup: Setup) -> tuple[Metric, ...]:
+        if not setup.options["importance"]:
+            return ()
+        share = setup.options.get("masked_share", MASKED_SHARE)
+        part = Part(inputs, (), reach=reach)
+
+        @cache
+        def means() -> "Means":
+            return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
+
+        return (HeadImportance(setup.grid, means, setup.seed, share),)
+
+    return Question(NAMES, make, why_importance_is_missing)
 
 
-def with_importance(setup: Setup, part: Part) -> Part:
-    """The part with the metric of importance on its inputs, where it was asked for."""
-    if not setup.options["importance"] or why_no_importance(setup.model) is not None:
-        return part
-    share = setup.options.get("masked_share", MASKED_SHARE)
-
-    @cache
-    def means() -> "Means":
-        return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
-
-    metric = HeadImportance(setup.grid, means, setup.seed, share)
-    return replace(part, metrics=(*part.metrics, metric))
+def why_importance_is_missing(setup: Setup) -> str | None:
+    """Why importance is missing, where it was asked for."""
+    return why_no_importance(setup.model) if setup.options["importance"] else None
 
 
 def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
@@ -155,7 +152,7 @@ def _of_documents(setup: Setup) -> Iterator[Shard]:
 
 def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """For every measure of heads, how it goes together with importance over all heads."""
-    data, groups = replicated(result), groups_of(result)
+    data, groups = Replicates(result), groups_of(result)
     return [
         _correlation_row(data, groups, each.title, each.measure.name, each.at)
         for name in measure_names(result)
@@ -165,7 +162,7 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _correlation_row(
-    data: xr.Dataset, groups: int, title: str, name: str, at: Mapping[str, str]
+    data: Replicates, groups: int, title: str, name: str, at: Mapping[str, str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:

@@ -4,6 +4,7 @@ import json
 import logging
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +149,14 @@ def _open_finished(study: Study, setup: Setup, run: RunFolder, workers: Engine) 
 
 def _with_statements(study: Study, setup: Setup, result: xr.Dataset) -> xr.Dataset:
     """The result with its measures, tables, judged claims and chosen heads."""
-    measures = [measure for metric in study.metrics(setup).values() for measure in metric.measures]
-    result = add_q_values(attach(result, [*measures, *study.measures]))
-    statements = make_statements(study.tables, study.findings, study.choices, result)
+    measures = [*study.measures]
+    for metric in study.metrics(setup).values():
+        measures += metric.measures
+    for place, measure in enumerate(measures):
+        if measure.name in study.published:
+            measures[place] = replace(measure, published=study.published[measure.name])
+    result = add_q_values(attach(result, measures))
+    statements = make_statements(study.tables, study.claims, study.choices, result)
     return write_statements(result, statements)
 
 

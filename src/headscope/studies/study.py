@@ -1,8 +1,9 @@
 """What a study is: its inputs, metrics, figures, tables and published values, declared together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -15,11 +16,12 @@ from headscope.errors import RunError
 from headscope.metrics.metric import Metric
 from headscope.model.inputs.frame import Bos
 from headscope.model.model import Model
-from headscope.results.findings import Finding
-from headscope.results.measure import Measure
+from headscope.results.claims import Claim
+from headscope.results.measure import Measure, Published
 from headscope.results.statements import Choice, Tabulation
 from headscope.studies.draw import draw_sentences
 from headscope.studies.option import Option
+from headscope.studies.question import InputKind, find_left_out, make_parts
 from headscope.text.corpus import Corpus
 from headscope.text.readers.lines import Layout
 
@@ -41,25 +43,28 @@ class Figure:
 
 @dataclass(frozen=True)
 class Study:
-    """One published study, ready to run on any captured model."""
+    """One published study, ready to run on any captured model; what follows `inputs` may be left
+    out of a declaration."""
 
     name: str
     title: str
     citation: str
     question: str  # one sentence for the head of the report
-    options: Sequence[Option]
-    labels: Callable[[Corpus], dict[str, tuple[str, ...]]]
-    left_out: Callable[[Setup], dict[str, str]]
-    parts: Callable[[Setup], tuple[Part, ...]]
-    derive: Callable[[xr.Dataset], xr.Dataset]
-    figures: tuple[Figure, ...]
-    tables: tuple[Tabulation, ...]
-    findings: tuple[Finding, ...]
-    choices: Callable[[xr.Dataset], list[Choice]]
-    # What is read of a corpus: how many sentences (None: all), with which seed and options.
-    draw: Callable[[Corpus, int | None, int, Mapping[str, Any]], Corpus] = draw_sentences
+    inputs: tuple[InputKind, ...]
+    options: Sequence[Option] = ()
+    labels: Callable[[Corpus], dict[str, tuple[str, ...]]] = lambda corpus: {}
+    later_stages: tuple[Stage[Any], ...] = ()  # after the corpus is measured, before `derive`
+    derive: Callable[[xr.Dataset], xr.Dataset] = lambda result: result
+    measures: tuple[Measure, ...] = ()  # of the variables that no metric makes
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Tabulation, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    published: Mapping[str, tuple[Published, ...]] = field(default_factory=dict)  # by measure
+    choices: Callable[[xr.Dataset], Sequence[Choice]] = lambda result: ()
     notes: Callable[[xr.Dataset], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
+    # What is read of a corpus: how many sentences (None: all), with which seed and options.
+    draw: Callable[[Corpus, int | None, int, Mapping[str, Any]], Corpus] = draw_sentences
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
     # The options of a run with those filled in that depend on the model.
     settle: Callable[[Model, Mapping[str, Any]], Mapping[str, Any]] = lambda model, options: options
@@ -69,8 +74,14 @@ class Study:
     layout: Layout | None = None
     # What to do about a corpus that no input could be made of.
     remedy: str = REMEDY
-    later_stages: tuple[Stage[Any], ...] = ()  # after the corpus is measured, before `derive`
-    measures: tuple[Measure, ...] = ()  # of the variables that no metric makes
+
+    def parts(self, setup: Setup) -> tuple[Part, ...]:
+        """Inputs of every kind, with the metrics that read them."""
+        return make_parts(self.inputs, setup)
+
+    def left_out(self, setup: Setup) -> dict[str, str]:
+        """What this model or corpus cannot support, with the reason."""
+        return find_left_out(self.inputs, setup)
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options of a run: the defaults, and what was given instead, checked."""
@@ -86,7 +97,8 @@ class Study:
 
     def stages(self, setup: Setup) -> tuple[Stage[Any], ...]:
         """All work of a run, in its order."""
-        return MeasureShards(self.parts, self.remedy), *self.later_stages
+        measuring = MeasureShards(partial(make_parts, self.inputs), self.remedy)
+        return measuring, *self.later_stages
 
     def metrics(self, setup: Setup) -> dict[str, Metric]:
         """All metrics of all parts by name."""

@@ -13,7 +13,7 @@ from headscope.errors import ModelError
 from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.model.model import Model
 from headscope.studies import find_study
-from headscope.studies.vig2019.inputs import sentence_inputs
+from headscope.studies.shared.sentences import sentence_inputs
 from headscope.text.corpus import Corpus
 from tests.references.tiny_models import bidirectional_model, causal_model, make_sentences
 

@@ -18,7 +18,7 @@ from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.studies import find_study
-from headscope.studies.clark2019.surface import segment_inputs
+from headscope.studies.clark2019.inputs import segment_inputs
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, Segments
 from headscope.text.sentence import Sentence

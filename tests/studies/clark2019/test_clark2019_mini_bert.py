@@ -6,21 +6,24 @@ import pytest
 
 import headscope as hs
 from headscope.head import name_in_paper
-from headscope.results.findings import judge, top_heads
-from headscope.results.replicates import replicated
-from headscope.studies.clark2019.surface.findings import FINDINGS
+from headscope.results.claims import Replicates, judge
+from headscope.results.ranks import top_heads
+from headscope.studies.clark2019.claims import some_look_at_next, some_look_at_previous
 
 
 def test_the_study_names_the_previous_and_next_token_heads_of_mini_bert() -> None:
     options: dict[str, Any] = {"gradients": False, "probes": False}
     result = hs.study("clark2019", hs.load("mini-bert"), hs.demo_corpus(), sentences=6, **options)
-    for offset, label, finding in ((-1, "previous", FINDINGS[0]), (1, "next", FINDINGS[1])):
+    for offset, label, claim in (
+        (-1, "previous", some_look_at_previous),
+        (1, "next", some_look_at_next),
+    ):
         layer, head, share = top_heads(result["offset_share"].sel(offset=offset), 1)[0]
         assert share > 0.8, label
         assert result["behaviour"].sel(layer=layer, head=head).item() == label
-        measured = judge(finding, replicated(result))
-        assert measured.verdict == "yes"
-        assert measured.value == pytest.approx(share, abs=0.01)
-        assert f"{name_in_paper(layer, head)} {share:.2f}" in measured.words
+        judged = judge(claim, Replicates(result))
+        assert judged.holds == "yes"
+        assert judged.value == pytest.approx(share, abs=0.01)
+        assert f"{name_in_paper(layer, head)} {share:.2f}" in judged.measured
     layer, head, _ = top_heads(result["offset_share"].sel(offset=-1), 1)[0]
     assert float(result["previous_token_score"].sel(layer=layer, head=head)) > 0.5

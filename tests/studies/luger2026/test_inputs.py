@@ -18,7 +18,7 @@ from headscope.studies.luger2026.inputs import (
     split_number,
     text_inputs,
 )
-from headscope.studies.luger2026.parts import hide
+from headscope.studies.luger2026.made_inputs import hide
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
 from tests.references.tiny_models import MODELS, make_sentences

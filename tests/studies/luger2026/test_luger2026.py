@@ -17,7 +17,7 @@ from headscope.metrics.successor import ITEM, Series, Successor
 from headscope.model.inputs.encode import Encoded, encode_all
 from headscope.observe import NO_LABEL, Columns, Example
 from headscope.results.statements import read_statements
-from headscope.studies.luger2026.findings import KINDS, behaviour
+from headscope.studies.luger2026.kinds import KINDS, behaviour
 from headscope.text.corpus import Corpus
 from tests.references.numbers import same_numbers
 from tests.references.tiny_models import MODELS, causal_model, make_sentences

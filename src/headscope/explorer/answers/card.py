@@ -19,8 +19,8 @@ from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.dataset import left_out
 from headscope.results.examples import Exemplar, exemplars_of, has_bands
-from headscope.results.findings import check_heads
 from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
+from headscope.results.ranks import check_heads
 from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
 from headscope.results.replicates import margin_of
 from headscope.results.statements import Statements

@@ -1,6 +1,6 @@
 """clark2019: "What Does BERT Look At? An Analysis of BERT's Attention".
 
-What is left out for a model, a corpus or an option, what follows from the variables alone (the name
+What follows from the variables alone (the name
 of a head after what it does, Fig. 6; the sink rate; two lines), and the study declared with them.
 """
 
@@ -13,58 +13,24 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.engine.look_again import LookAgain
-from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
 from headscope.results.measure import Measure
 from headscope.studies import additions
-from headscope.studies.clark2019 import surface, words
-from headscope.studies.clark2019.surface import (
-    ALWAYS,
-    OTHER,
-    draw_segments,
-    exhibits,
-    find_delimiters,
-    findings,
-    why_no_gradients,
-)
-from headscope.studies.clark2019.words import (
-    TREES,
-    examples,
-    has_trees,
-    probing,
-    why_no_probes,
-)
-from headscope.studies.clark2019.words import exhibits as word_exhibits
-from headscope.studies.clark2019.words import findings as word_findings
-from headscope.studies.clark2019.words.choices import COREFERENCE, name_linguistic
-from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, NO_TREES, Option, say_words
+from headscope.studies.clark2019 import exhibits
+from headscope.studies.clark2019.best_heads import COREFERENCE, name_linguistic
+from headscope.studies.clark2019.claims import CLAIMS
+from headscope.studies.clark2019.exhibits import OTHER
+from headscope.studies.clark2019.inputs import draw_segments
+from headscope.studies.clark2019.metrics import ALWAYS, INPUTS
+from headscope.studies.clark2019.probes import examples, probing
+from headscope.studies.clark2019.probes import exhibits as word_exhibits
+from headscope.studies.clark2019.probes import inputs as words
+from headscope.studies.clark2019.probes.inputs import TREES
+from headscope.studies.clark2019.published import OF_MEASURES
+from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, Option, say_words
 from headscope.studies.study import Study
-from headscope.text.segments import Segments
 
-NO_PARAGRAPHS = (
-    "the corpus marks no paragraphs, so a segment is made of consecutive sentences of a document"
-)
-NO_TARGET = "the study reads segments, so only the encoder has input"
-NO_MENTIONS = "the corpus marks no mentions of entities; use one with coreference, such as GUM"
-NO_DELIMITER = {
-    "cls": "neither [CLS] nor a token that begins a text",
-    "sep": "neither [SEP] nor a token that ends a text",
-}
-
-OF_DELIMITER = {
-    "cls": ("special_share cls", "entropy_from_cls"),
-    "sep": ("special_share sep", "sep_to_sep", "other_to_sep"),
-}
-OF_TREES = (
-    "relation_accuracy",
-    "offset_accuracy",
-    "relation_count",
-    "tree_accuracy",
-    "noop_applies",
-    "noop_not",
-)
-OF_MENTIONS = ("coref_accuracy", "coref_baseline")
 # Of metrics that may find nothing to count: the count, the variables made of it, and the reason.
 COUNTED = (
     (
@@ -74,27 +40,6 @@ COUNTED = (
     ),
     ("coref_count", ("coref_",), "no window of a document has a mention with an antecedent"),
 )
-
-
-def left_out(setup: Setup) -> dict[str, str]:
-    """Variables that this model or corpus cannot support, with the reason."""
-    missing: dict[str, str] = {}
-    if Segments(setup.corpus).unit == "sentences":
-        missing["paragraphs"] = NO_PARAGRAPHS
-    for absent in find_delimiters(setup.model).absent:
-        reason = f"the tokenizer of {setup.model.name} has {NO_DELIMITER[absent]}"
-        missing |= dict.fromkeys(OF_DELIMITER[absent], reason)
-    if (reason := why_no_gradients(setup)) is not None:
-        missing |= dict.fromkeys(("gradient", "noop_gradient"), reason)
-    if setup.model.is_encoder_decoder:
-        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    if not has_trees(setup):
-        missing |= dict.fromkeys(OF_TREES, NO_TREES)
-    if (reason := why_no_probes(setup)) is not None:
-        missing["parsing_uas"] = reason
-    if not setup.corpus.has("mentions"):
-        missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
-    return missing | additions.left_out(setup)
 
 
 def drop_uncounted(result: xr.Dataset) -> xr.Dataset:
@@ -194,10 +139,6 @@ NOTES = (
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
 
-SINKS = tuple(
-    additions.sink_finding(name, "special_share", {"special": label})
-    for name, label in (("[SEP]", "sep"), ("[CLS]", "cls"))
-)
 READINGS = additions.layer_table(
     {name: ("special_share", {"special": label}) for label, name in
      (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
@@ -246,8 +187,7 @@ STUDY = Study(
         *words.OPTIONS,
     ),
     labels=words.find_relations,
-    left_out=left_out,
-    parts=lambda setup: (*surface.parts(setup), *words.parts(setup)),
+    inputs=INPUTS,
     later_stages=(
         examples.ExampleStage(),
         probing.ProbeStage(),
@@ -262,10 +202,10 @@ STUDY = Study(
         additions.IMPORTANCE_TABLE,
         *exhibits.TABLES,
     ),
-    findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *word_findings.NOOP_FINDINGS),
+    claims=CLAIMS,
+    published=OF_MEASURES,
     check=words.check_files,
     bos=words.bos_of_inputs,
-    choices=lambda result: [],
     draw=draw_segments,
     notes=lambda result: f"{additions.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",

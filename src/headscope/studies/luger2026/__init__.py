@@ -16,14 +16,16 @@ from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
 from headscope.studies.luger2026 import maps
-from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, behaviour
+from headscope.studies.luger2026.claims import CLAIMS
 from headscope.studies.luger2026.inputs import (
     check_room,
     inputs_again,
     settle_context,
     start_of,
 )
-from headscope.studies.luger2026.parts import RECORD_OPTIONS, left_out, parts
+from headscope.studies.luger2026.kinds import BEHAVIOUR, behaviour
+from headscope.studies.luger2026.metrics import KINDS_OF_INPUT, RECORD_OPTIONS
+from headscope.studies.luger2026.tables import KINDS_TABLE
 from headscope.studies.luger2026.vectors import Vectors
 from headscope.studies.option import ATTENTION, BOS, DOCUMENTS, Option
 from headscope.studies.study import Figure, Study
@@ -199,9 +201,7 @@ STUDY = Study(
         IMPORTANCE,
         *RECORD_OPTIONS,
     ),
-    labels=lambda corpus: {},
-    left_out=left_out,
-    parts=parts,
+    inputs=KINDS_OF_INPUT,
     later_stages=(
         LookAgain(
             inputs_again,
@@ -214,8 +214,7 @@ STUDY = Study(
     measures=(BEHAVIOUR, SINK_RATE, *maps.MEASURES),
     figures=FIGURES,
     tables=(TABLES[0], IMPORTANCE_TABLE, *TABLES[1:]),
-    findings=FINDINGS,
-    choices=lambda result: [],
+    claims=CLAIMS,
     notes=notes,
     unit="inputs",
     check=check_room,

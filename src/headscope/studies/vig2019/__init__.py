@@ -1,91 +1,27 @@
-"""vig2019: "Analyzing the Structure of Attention in a Transformer Language Model".
-
-Its metrics, what has to be left out for a model or a corpus, and the study declared with them.
-"""
-
-from functools import partial
+"""vig2019: "Analyzing the Structure of Attention in a Transformer Language Model"."""
 
 import xarray as xr
 
-from headscope.engine.look_again import LookAgain, why_no_examples
-from headscope.engine.part import Part
-from headscope.engine.setup import Setup
-from headscope.metrics import dependencies, labels, spread
-from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.examples import HeadExamples
-from headscope.metrics.metric import Axis, Metric
-from headscope.metrics.variability import Variability
-from headscope.model.inputs.tokens import display_text
+from headscope.engine.look_again import LookAgain
+from headscope.metrics import spread
 from headscope.studies import additions
-from headscope.studies.additions import with_importance
 from headscope.studies.option import (
     ALIGNMENT,
     ATTENTION,
     BOS,
     DOCUMENTS,
-    NO_TREES,
     Option,
     say_words,
 )
+from headscope.studies.shared.sentences import find_labels, inputs_again
 from headscope.studies.study import Study
-from headscope.studies.vig2019 import depth
+from headscope.studies.vig2019.claims import CLAIMS
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
-from headscope.studies.vig2019.findings import FINDINGS, SYNTAX_FINDINGS, SYNTAX_TABLE
-from headscope.studies.vig2019.inputs import (
-    document_inputs,
-    draw_corpus,
-    exemplar_inputs,
-    find_labels,
-    inputs_again,
-    number_inputs,
-    sentence_inputs,
-    sentences_of_numbers,
-)
-from headscope.studies.vig2019.specialised import choose_heads
-
-NO_TAGS = (
-    "the corpus has no part-of-speech tags; "
-    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
-)
-NO_NULL = "the tokenizer adds no delimiters, so no token is null"
-NO_TARGET = "the study reads single sentences, so only the encoder has input"
-
-OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
-OF_ARCS = (
-    "dependency_alignment",
-    "dependency_baseline",
-    "dependency_expected",
-    "dependency_probability",
-)
-
-
-def left_out(setup: Setup) -> dict[str, str]:
-    """Variables (or stacks) that this model or corpus cannot support, with the reason."""
-    missing: dict[str, str] = {}
-    if "tag" not in setup.labels:
-        missing |= dict.fromkeys(OF_TAGS, NO_TAGS)
-    if "deprel" not in setup.labels:
-        missing["deprel_to"] = NO_TREES
-    if not setup.corpus.has("head"):
-        missing |= dict.fromkeys(OF_ARCS, NO_TREES)
-    if not _has_null(setup):
-        missing["null_share"] = NO_NULL
-    if (reason := why_no_examples(setup)) is not None:
-        missing["example_peak"] = reason
-    if setup.model.is_encoder_decoder:
-        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing | additions.left_out(setup)
-
-
-def parts(setup: Setup) -> tuple[Part, ...]:
-    """All metrics read the same sentences, but for exemplars that are sought in more of them."""
-    metrics = [*_of_attention(setup), *_of_labels(setup), *_of_arcs(setup)]
-    examples = _examples(setup)
-    if sentences_of_numbers(setup) is not None:
-        numbers = with_importance(setup, Part(number_inputs, tuple(metrics)))
-        return numbers, Part(exemplar_inputs, examples, of_corpus=False)
-    inputs = sentence_inputs if setup.context is None else document_inputs
-    return (with_importance(setup, Part(inputs, (*metrics, *examples))),)
+from headscope.studies.vig2019.inputs import draw_corpus
+from headscope.studies.vig2019.metrics import EXEMPLARS, NUMBERS
+from headscope.studies.vig2019.published import OF_MEASURES
+from headscope.studies.vig2019.specialists import choose_heads
+from headscope.studies.vig2019.tables import SYNTAX_TABLE
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
@@ -95,65 +31,6 @@ def derive(result: xr.Dataset) -> xr.Dataset:
         either = result["dependency_alignment"].sel(form="either")
         pairs["distance~alignment"] = (result["distance"], either)
     return result.assign(spread.correlations(pairs))
-
-
-def _of_attention(setup: Setup) -> list[Metric]:
-    grid, options = setup.grid, setup.options
-    metrics: list[Metric] = [
-        spread.distance(grid),
-        spread.entropy(grid),
-        Variability(grid, setup.model.is_causal, options["corner"]),
-        ExampleMap(grid, partial(display_text, setup.model.tokenizer), options["example_tokens"]),
-    ]
-    if _has_null(setup):
-        metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
-        if setup.reading == "both":
-            metrics.append(spread.null_share_norm(grid))
-    return metrics
-
-
-def _examples(setup: Setup) -> tuple[Metric, ...]:
-    """What chooses the sentences that are looked at again."""
-    if why_no_examples(setup) is not None:
-        return ()
-    with_self, top = setup.options["self_exemplars"], setup.options["exemplars"]
-    return (HeadExamples(setup.grid, setup.seed, top, with_self=with_self),)
-
-
-def _of_labels(setup: Setup) -> list[Metric]:
-    found: list[Metric] = []
-    if "tag" in setup.labels:
-        axis = Axis("tag", setup.labels["tag"])
-        found += [
-            labels.label_to(labels.POS_TO, setup.grid, axis),
-            labels.label_from(labels.POS_FROM, setup.grid, axis),
-            labels.label_frequency(labels.TAG_FREQUENCY, axis),
-        ]
-    if "deprel" in setup.labels:
-        axis = Axis("deprel", setup.labels["deprel"])
-        found += [
-            labels.label_to(labels.DEPREL_TO, setup.grid, axis),
-            labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
-        ]
-    return found
-
-
-def _of_arcs(setup: Setup) -> list[Metric]:
-    if not setup.corpus.has("head"):
-        return []
-    both = [dependencies.dependency_alignment_norm(setup.grid)] if setup.reading == "both" else []
-    return [
-        *both,
-        dependencies.dependency_alignment(setup.grid),
-        dependencies.dependency_baseline(),
-        dependencies.dependency_baseline_without_self(),
-        dependencies.dependency_expected(setup.grid),
-        dependencies.DependencySpan(),
-    ]
-
-
-def _has_null(setup: Setup) -> bool:
-    return setup.model.is_causal or len(setup.frame) > 0
 
 
 def notes(result: xr.Dataset) -> str:
@@ -176,7 +53,6 @@ def _name_bos(result: xr.Dataset) -> str:
     return f", the BOS token {bos}" if bos else ""
 
 
-SINK = additions.sink_finding("the null token", "null_share", {})
 READINGS = additions.layer_table(
     {"null share": ("null_share", {}), "alignment": ("dependency_alignment", {"form": "either"})}
 )
@@ -209,13 +85,13 @@ STUDY = Study(
         additions.IMPORTANCE,
     ),
     labels=find_labels,
-    left_out=left_out,
-    parts=parts,
+    inputs=(NUMBERS, EXEMPLARS),
     later_stages=(LookAgain(inputs_again, lambda setup: setup.options["self_exemplars"]),),
     derive=derive,
     figures=FIGURES,
     tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
-    findings=(*FINDINGS, *depth.FINDINGS, *SYNTAX_FINDINGS, SINK),
+    claims=CLAIMS,
+    published=OF_MEASURES,
     choices=choose_heads,
     draw=draw_corpus,
     notes=notes,

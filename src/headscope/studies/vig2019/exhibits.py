@@ -26,7 +26,7 @@ from headscope.results.tables import (
     rows_of,
 )
 from headscope.studies.study import Figure
-from headscope.studies.vig2019.specialised import Specialist, find_specialists, telling_heads
+from headscope.studies.vig2019.specialists import Specialist, find_specialists, telling_heads
 
 TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables

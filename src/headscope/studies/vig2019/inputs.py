@@ -1,65 +1,19 @@
-"""The inputs of vig2019: sentences, or documents cut into windows; labels copied to word pieces.
-
-```
-document   s0 s1 s2 s3 s4        context 100 tokens, sentences of 40, 30, 20, 60, 30
-inputs    [s0 s1 s2][s3 s4]      tags and arcs are those of the sentences, nulls those of an input
-```
-"""
+"""The inputs of vig2019: sentences or documents, and for exemplars possibly more sentences."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain, groupby, repeat, takewhile
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Any
-
-import numpy as np
-from jaxtyping import Bool, Int
 
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
-from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of, with_bos
-from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.studies.draw import draw_sentences
-from headscope.studies.shared.words import encode_pieces
-from headscope.text.alignment import (
-    BARE,
-    NO_WORD,
-    SEVERAL,
-    SPLIT,
-    WORDS,
-    align,
-    related_tokens,
-)
-from headscope.text.corpus import Corpus, Shard, values_of
-from headscope.text.segments import cut, indented, join
-from headscope.text.sentence import Sentence, Word
+from headscope.studies.shared.sentences import document_inputs, make_inputs, sentence_inputs
+from headscope.text.corpus import Corpus
+from headscope.text.sentence import Sentence
 from headscope.wording import counted
-
-TAG_FIELDS = ("upos", "xpos")  # the first that the corpus has is the tag set
-TOO_LONG = "too long"
-EMPTY = "empty"
-Numbered = tuple[int, Sentence]  # a text and where it (or its first sentence) is in the corpus
-
-
-def tag_field(corpus: Corpus) -> str | None:
-    """The annotation that serves as tags, or None."""
-    return next((field for field in TAG_FIELDS if corpus.has(field)), None)
-
-
-def find_labels(corpus: Corpus) -> dict[str, tuple[str, ...]]:
-    """Every tag and relation that occurs, sorted; any tag set is taken as it is."""
-    fields = {"tag": tag_field(corpus), "deprel": "deprel" if corpus.has("deprel") else None}
-    known: dict[str, Any] = {name: field for name, field in fields.items() if field is not None}
-    return {name: tuple(sorted(values_of(corpus, field))) for name, field in known.items()}
-
-
-def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """One example for every sentence that fits the model."""
-    return _make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
 
 
 def draw_corpus(
@@ -97,250 +51,16 @@ def _sample(total: int, count: int, seed: int) -> frozenset[int]:
 
 
 def number_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """One example for every sentence of the sample that the numbers are from."""
+    """One example for every sentence that the numbers are from, or inputs from documents."""
+    if setup.context is not None:
+        return document_inputs(setup, sentences, first)
     sample = sentences_of_numbers(setup)
     numbered = enumerate(sentences, start=first)
     read = [(number, one) for number, one in numbered if sample is None or number in sample]
-    return _make_inputs(setup, read, Counter())
+    return make_inputs(setup, read, Counter())
 
 
 def exemplar_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence, where the numbers are from a sample of them."""
     made = sentence_inputs(setup, sentences, first)
     return Inputs(made.examples, {f"exemplars: {why}": n for why, n in made.skipped.items()})
-
-
-def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """Inputs of at most the context's tokens; sentences that cannot be used are left out."""
-    skipped: Counter[str] = Counter()
-    usable = _read_usable(setup, list(enumerate(sentences, start=first)), skipped)
-    return _make_inputs(setup, list(_windows(setup, usable.read, skipped)), skipped)
-
-
-def inputs_again(setup: Setup, numbers: Sequence[int]) -> Inputs:
-    """The inputs that have these numbers, made once more."""
-    numbered = list(zip(numbers, setup.corpus.select(numbers), strict=True))
-    if setup.context is None:
-        return _make_inputs(setup, numbered, Counter())
-    examples: list[Example] = []
-    for number, sentence in numbered:
-        following = [sentence, *_rest_of_document(setup, number)]
-        examples.append(document_inputs(setup, following, number).examples[0])
-    return Inputs(examples)
-
-
-def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
-    """The sentences after one that may belong to the same input."""
-    stop = min(number + setup.options["context"], len(setup.corpus))
-    first, *following = setup.corpus.read(Shard(0, number, stop))
-    return list(takewhile(lambda each: each.document == first.document, following))
-
-
-def _make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:
-    """One example for every text that can be used; the others are counted by reason."""
-    return _inputs(setup, _read_usable(setup, numbered, skipped), skipped)
-
-
-def _read_usable(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> "Usable":
-    """Texts that fit and can be aligned, with the word of every token."""
-    read = _read(setup, numbered, skipped)
-    if not setup.labels:
-        return Usable(read)
-    alignment = align(
-        read.sentences,
-        [encoding.offsets for encoding in read.encodings],
-        [encoding.special_tokens_mask for encoding in read.encodings],
-        strict=setup.sharing == "strict",
-    )
-    for reason in alignment.refused.values():
-        skipped[f"alignment: {reason}"] += 1
-    is_usable = np.ones(len(read.numbers), dtype=bool)
-    is_usable[list(alignment.refused)] = False
-    word = alignment.owner[np.repeat(is_usable, read.lengths)]
-    return Usable(read.keep(is_usable), word, alignment.several)
-
-
-@dataclass(frozen=True)
-class Read:
-    """Sentences, where they stand in the corpus, and their tokens."""
-
-    numbers: list[int]
-    sentences: list[Sentence]
-    encodings: Sequence[Tokenized]
-
-    def keep(self, usable: Iterable[bool]) -> "Read":
-        """Some of the sentences."""
-        rows = [row for row, is_usable in enumerate(usable) if is_usable]
-        return self if len(rows) == len(self.numbers) else Read(
-            [self.numbers[row] for row in rows],
-            [self.sentences[row] for row in rows],
-            [self.encodings[row] for row in rows],
-        )  # fmt: skip
-
-    @cached_property
-    def lengths(self) -> Int[np.ndarray, "sentence"]:
-        """Tokens of every sentence."""
-        return np.array([len(encoding) for encoding in self.encodings], dtype=np.int64)
-
-    @cached_property
-    def words(self) -> list[Word]:
-        """The words of all sentences."""
-        return [word for sentence in self.sentences for word in sentence.words]
-
-    @cached_property
-    def first_words(self) -> Int[np.ndarray, "sentence"]:
-        """Place of the first word of every sentence among all words."""
-        counts = np.array([len(sentence.words) for sentence in self.sentences], dtype=np.int64)
-        return np.cumsum(counts) - counts
-
-
-@dataclass(frozen=True)
-class Usable:
-    """Sentences that can be used, with the word of every token counted within its sentence."""
-
-    read: Read
-    word: Int[np.ndarray, "token"] | None = None  # None where the corpus says nothing of words
-    several: int = 0  # tokens with characters of several words
-
-
-def _windows(setup: Setup, read: Read, skipped: Counter[str]) -> Iterator[Numbered]:
-    """The sentences of every input as one, numbered by the first of them."""
-    delimiters = sum(read.encodings[0].special_tokens_mask) if read.encodings else 0
-    lengths = _lengths(setup, read) - delimiters
-    rows = range(len(read.sentences))
-    for _, run in groupby(rows, key=lambda row: read.sentences[row].document):
-        document = list(run)
-        room = setup.options["context"] - delimiters
-        windows, too_long = cut(lengths[document].tolist(), room)
-        skipped[TOO_LONG] += len(too_long)
-        for window in windows:
-            chosen = [document[place] for place in window]
-            yield read.numbers[chosen[0]], join([read.sentences[row] for row in chosen])
-
-
-def _lengths(setup: Setup, read: Read) -> np.ndarray:
-    """Tokens of every sentence; a tokenizer may need one more or less after a space."""
-    spaced = [indented(sentence) for sentence in read.sentences]
-    lengths = [len(encoding) for encoding in _encode(setup, spaced)]
-    return np.maximum(read.lengths, np.array(lengths, dtype=np.int64))
-
-
-def _read(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Read:
-    """The texts that have tokens, and not too many of them."""
-    filled = [(number, each) for number, each in numbered if each.text.strip()]
-    sentences = [sentence for _, sentence in filled]
-    read = Read([n for n, _ in filled], sentences, _encode(setup, sentences))
-    skipped[EMPTY] += len(numbered) - len(filled) + int((read.lengths == 0).sum())
-    limit = setup.model.max_length
-    fits = np.full(len(filled), True) if limit is None else read.lengths <= limit
-    skipped[TOO_LONG] += int((~fits).sum())
-    return read.keep(fits & (read.lengths > 0))
-
-
-def _encode(setup: Setup, sentences: Sequence[Sentence]) -> Sequence[Tokenized]:
-    tokenizer = setup.model.tokenizer
-    if not sentences:
-        return []
-    if setup.sharing == "words":
-        return encode_pieces(tokenizer, sentences, setup.frame, apart=True)
-    encodings = encode_all(tokenizer, [sentence.text for sentence in sentences])
-    if setup.bos == "auto":
-        return encodings
-    return [with_bos(tokenizer, encoding, setup.bos) for encoding in encodings]
-
-
-def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
-    """The inputs of sentences that can be used."""
-    read, word = usable.read, usable.word
-    ids = _flat(encoding.ids for encoding in read.encodings)
-    halves = (encoding.type_ids for encoding in read.encodings)  # of a bidirectional model: A and B
-    labels = {"token": ids, "special": np.full(len(ids), NO_LABEL)}
-    arcs, counts = None, {}
-    if word is not None:
-        flat = np.where(word == NO_WORD, NO_WORD, word + np.repeat(read.first_words, read.lengths))
-        labels |= _labels(setup, read, flat)
-        arcs = _arcs(read, flat) if setup.corpus.has("head") else None
-        counts = _count(read, flat, usable.several)
-    columns = Columns(
-        numbers=np.array(read.numbers, dtype=np.int64),
-        groups=np.array([*map(setup.group, read.sentences, read.numbers)], dtype=np.int64),
-        lengths=read.lengths,
-        ids=ids,
-        segments=np.zeros_like(ids) if setup.model.is_causal else _flat(halves),
-        null=_null(setup, read),
-        labels=labels,
-        arcs=arcs,
-    )
-    return Inputs(Examples(columns, _Maker(setup, read, columns)), +skipped, counts)
-
-
-def _count(read: Read, word: Int[np.ndarray, "token"], several: int) -> dict[str, int]:
-    """How words and tokens meet."""
-    pieces = np.bincount(word[word != NO_WORD], minlength=len(read.words))
-    split, bare = int((pieces > 1).sum()), int((pieces == 0).sum())
-    return {WORDS: len(pieces), SPLIT: split, SEVERAL: several, BARE: bare}
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Makes single examples of what was read."""
-
-    setup: Setup
-    read: Read
-    columns: Columns
-
-    def __call__(self, row: int) -> Example:
-        encoding, sentence = self.read.encodings[row], self.read.sentences[row]
-        start = int(self.columns.starts[row])
-        here = slice(start, start + len(encoding))
-        arcs = self.columns.arcs
-        return Example(
-            number=self.read.numbers[row],
-            encoded=encoded_of(self.setup.model.tokenizer, sentence.text, encoding),
-            null=self.columns.null[here].tolist(),
-            labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
-            arcs=None
-            if arcs is None
-            else [(p, d) for p, d in arcs[arcs[:, 0] == row, 1:].tolist()],
-            sentence=sentence,
-            group=int(self.columns.groups[row]),
-        )
-
-
-def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:
-    """What the tokenizer adds, and the first token of a causal model, be it BOS or text."""
-    null = _flat(encoding.special_tokens_mask for encoding in read.encodings).astype(bool)
-    if setup.model.is_causal:
-        null[np.cumsum(read.lengths) - read.lengths] = True
-    return null
-
-
-def _labels(
-    setup: Setup, read: Read, word: Int[np.ndarray, "token"]
-) -> dict[str, Int[np.ndarray, "token"]]:
-    """The tag and the relation of every token's word."""
-    fields = {"tag": tag_field(setup.corpus) or "", "deprel": "deprel"}
-    found = {}
-    for name, known in setup.labels.items():
-        codes = {label: code for code, label in enumerate(known)}
-        of_words = map(codes.get, map(attrgetter(fields[name]), read.words), repeat(NO_LABEL))
-        # The last place is for tokens of no word, whose index is -1.
-        found[name] = np.array([*of_words, NO_LABEL], dtype=np.int64)[word]
-    return found
-
-
-def _arcs(read: Read, word: Int[np.ndarray, "token"]) -> Int[np.ndarray, "arc 3"]:
-    """A relation between two words holds between all their pieces."""
-    heads = np.array([NO_WORD if (h := w.head) is None else h for w in read.words], dtype=np.int64)
-    counts = [len(sentence.words) for sentence in read.sentences]
-    parent = heads + np.repeat(read.first_words, counts)
-    parent[(heads < 0) | (parent == np.arange(len(parent)))] = NO_WORD
-    above, below = related_tokens(word, parent)
-    row = np.repeat(np.arange(len(read.lengths)), read.lengths)[below]
-    start = (np.cumsum(read.lengths) - read.lengths)[row]
-    order = np.lexsort((below, above))  # that of the inputs, then of parents and dependents
-    return np.stack([row, above - start, below - start], axis=1)[order]
-
-
-def _flat(rows: Iterable[Sequence[int]]) -> Int[np.ndarray, "token"]:
-    return np.fromiter(chain.from_iterable(rows), dtype=np.int64)

@@ -26,7 +26,7 @@ from headscope.metrics.metric import (
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.results.measure import Baseline, Measure, Role
 from headscope.studies.clark2019.probes.mentions import (
     SYSTEMS,
     Phrase,
@@ -35,7 +35,7 @@ from headscope.studies.clark2019.probes.mentions import (
     phrases,
     resolve,
 )
-from headscope.studies.clark2019.probes.relations import CLARK, SUMS
+from headscope.studies.clark2019.probes.relations import SUMS
 from headscope.studies.clark2019.probes.trees import accuracy, counted, interval_variable
 from headscope.studies.shared.words import From, word_layer
 from headscope.text.sentence import Sentence
@@ -45,14 +45,6 @@ KINDS = ("all", "pronoun", "proper", "nominal")
 CANDIDATE = Axis("candidates", CANDIDATES)
 MENTION = Axis("mention", KINDS)
 SYSTEM = Axis("system", SYSTEMS)
-# In the paper, in percent, by kind of mention.
-BEST_HEAD = "best head"
-TABLE2 = {
-    "nearest": (27, 29, 29, 19),
-    "head_match": (52, 47, 67, 40),
-    "rules": (69, 70, 77, 60),
-    BEST_HEAD: (65, 64, 73, 58),
-}
 
 COREF_ACCURACY = Measure(
     name="coref_accuracy",
@@ -64,10 +56,6 @@ COREF_ACCURACY = Measure(
     more="resolves more mentions",
     axes={"candidates": "Candidates", "mention": "Mention"},
     baselines=(Baseline("coref_baseline", "{}", best_over="system"),),
-    published=tuple(
-        Published("the best head", CLARK, percent / 100, {"mention": kind})
-        for kind, percent in zip(KINDS, TABLE2[BEST_HEAD], strict=True)
-    ),
     role=Role(
         "coreference",
         "{mention} to their antecedent",
@@ -85,13 +73,6 @@ COREF_BASELINE = Measure(
     reference="Clark et al. 2019, Table 2",
     cost="mentions², once for all heads",
     axes={"system": "System", "mention": "Mention"},
-    published=tuple(
-        Published(
-            system.replace("_", " "), CLARK, percent / 100, {"system": system, "mention": kind}
-        )
-        for system in SYSTEMS
-        for kind, percent in zip(KINDS, TABLE2[system], strict=True)
-    ),
     with_errors=False,
     also=tuple(f"coref_baseline{end}" for end in SUMS),
 )

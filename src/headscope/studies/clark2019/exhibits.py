@@ -1,0 +1,373 @@
+"""The figures and tables of clark2019's first part: where heads look, layers, heads, neighbours."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure as Drawing
+
+from headscope.head import name_head, name_in_paper
+from headscope.metrics.gradient import TARGETS
+from headscope.observe.batch import SPECIAL
+from headscope.plots.charts import Plot, Series, draw_plots
+from headscope.plots.headmap import draw_head_map, draw_matrix
+from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import draw_ribbons, read_ribbon
+from headscope.results.measure import behaviours_of
+from headscope.results.ranks import names_where, top_heads
+from headscope.results.statements import Tabulation
+from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
+from headscope.studies.study import Figure
+
+SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
+TARGET_NAMES = {**SPECIAL_NAMES, "unmasked": "all unmasked tokens"}
+BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL_NAMES}
+OTHER = "other"  # the behaviour of a head without a clear one
+CLEAR = 0.3  # share of a head's attention from which on a pattern is one
+BROAD = "attends broadly"
+EVEN = "special_share_even"
+OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
+WHOLE = (
+    "entropy",
+    "entropy_from_cls",
+    "sep_to_sep",
+    "other_to_sep",
+    "confidence",
+    "first_token_share",
+    "previous_token_score",
+    "duplicate_token_score",
+    "induction_score",
+)
+Row = dict[str, Any]
+
+
+def measured_offsets(result: xr.Dataset) -> list[int]:
+    """Offsets of the surface part; the baselines of the relations have further ones."""
+    return result["offset_share"].dropna("offset", how="all")["offset"].values.tolist()
+
+
+def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
+    """For each surface pattern the head that shows it most: its name, layer, head and value."""
+    offset, special = result["offset_share"], result["special_share"]
+    patterns = {
+        "attends to previous": offset.sel(offset=-1),
+        "attends to next": offset.sel(offset=1),
+        BROAD: result["entropy"],
+    }
+    patterns |= {f"attends to {SPECIAL_NAMES[name]}": special.sel(special=name) for name in SPECIAL}
+    known = {name: values for name, values in patterns.items() if np.isfinite(values.values).any()}
+    return [(name, *top_heads(values, 1)[0]) for name, values in known.items()]
+
+
+def is_clear(pattern: str, value: float) -> bool:
+    """Whether the head that shows a pattern most shows it at all."""
+    return pattern == BROAD or value >= CLEAR
+
+
+def draw_examples(result: xr.Dataset) -> Drawing:
+    """The clearest heads on one short stretch of the corpus."""
+    ribbons = [
+        read_ribbon(
+            result["example_map"].sel(layer=layer, head=head),
+            f"{name_in_paper(layer, head)}\n{pattern}: {value:.2f}"
+            + (" nats" if pattern == BROAD else ""),
+            with_null=True,
+        )
+        for pattern, layer, head, value in clearest_heads(result)
+        if is_clear(pattern, value)
+    ]
+    return draw_ribbons(ribbons, columns=4 if len(ribbons) == 4 else 3)
+
+
+def unclear_patterns(result: xr.Dataset) -> str:
+    """What no head does, and the most that any does of it."""
+    unclear = [
+        f"{pattern.removeprefix('attends ')} (at most {value:.2f}, {name_head(layer, head)})"
+        for pattern, layer, head, value in clearest_heads(result)
+        if not is_clear(pattern, value)
+    ]
+    if not unclear:
+        return ""
+    return f"No head pays {CLEAR} or more of its attention {'; '.join(unclear)}."
+
+
+def draw_special(result: xr.Dataset) -> Drawing:
+    """Attention to special tokens, and to [SEP] by who attends."""
+    special = result["special_share"]
+    to_class = [
+        replace(
+            _series(result, "special_share", SPECIAL_NAMES[name], special=name),
+            level=_by_chance(result, name),
+        )
+        for name in SPECIAL
+        if np.isfinite(special.sel(special=name).values).any()
+    ]
+    to_sep = [
+        _series(result, "sep_to_sep", "[SEP] → [SEP]"),
+        _series(result, "other_to_sep", "other → [SEP]"),
+    ]
+    share, even = "average attention", "even attention"
+    plots = [Plot("to special tokens", share, to_class, level_label=even, top=1.02)]
+    if np.isfinite(result["sep_to_sep"].values).any():
+        level = _by_chance(result, "sep")
+        plots.append(Plot("to [SEP], by attending token", share, to_sep, level, even, top=1.02))
+    return draw_plots(plots)
+
+
+def _by_chance(result: xr.Dataset, special: str) -> float | None:
+    """What even attention pays: 1/64 where two of 128 tokens are [SEP]."""
+    return float(result[EVEN].sel(special=special)) if EVEN in result else None
+
+
+def chance_in_words(result: xr.Dataset) -> str:
+    """The levels of chance as numbers."""
+    if EVEN not in result:
+        return ""
+    known = result[EVEN].dropna("special")
+    said = [
+        f"{SPECIAL_NAMES[name]} {float(known.sel(special=name)):.3f}"
+        for name in known["special"].values.tolist()
+        if name in SPECIAL_NAMES
+    ]
+    return f"Even attention would pay {', '.join(said)}." if said else ""
+
+
+def draw_gradients(result: xr.Dataset) -> Drawing:
+    """Gradient magnitudes by layer for both reductions of the loss."""
+    titles = {"gradient": "sum of the losses", "gradient_mean_loss": "mean of the losses"}
+    return draw_plots(
+        [Plot(title, "mean |∂L/∂a|", _targets(result, name)) for name, title in titles.items()]
+    )
+
+
+def _targets(result: xr.Dataset, variable: str) -> list[Series]:
+    by_layer, errors = result[f"{variable}_by_layer"], result[f"{variable}_by_layer_se"]
+    return [
+        Series(TARGET_NAMES[name], by_layer.sel(target=name), errors.sel(target=name))
+        for name in TARGETS
+        if np.isfinite(by_layer.sel(target=name).values).any()
+    ]
+
+
+def draw_entropies(result: xr.Dataset) -> Drawing:
+    """Entropy of all tokens and of [CLS], against uniform attention."""
+    causal = bool(result.attrs["is_causal"])
+    level = float(result["entropy_even"])
+    everything = [_series(result, "entropy", "")]
+    plots = [Plot("from all tokens", "entropy in nats", everything, level, "uniform")]
+    if np.isfinite(result["entropy_from_cls"].values).any() and not causal:
+        series = [_series(result, "entropy_from_cls", "")]
+        plots.append(Plot("from [CLS]", "entropy in nats", series, level, "uniform"))
+    return draw_plots(plots)
+
+
+def draw_map(result: xr.Dataset) -> Drawing:
+    """Heads in the plane of their divergences."""
+    labels = result["behaviour"]
+    named = np.array([BEHAVIOUR_NAMES.get(str(label), str(label)) for label in labels.values.flat])
+    renamed = labels.copy(data=named.reshape(labels.shape))
+    shown = [
+        replace(each, name=BEHAVIOUR_NAMES.get(each.name, each.name))
+        for each in behaviours_of(result)
+    ]
+    return draw_head_map(result["head_position"], renamed, shown)
+
+
+def draw_divergence(result: xr.Dataset) -> Drawing:
+    """Mean divergence per row of every pair, in the order of the cluster tree."""
+    matrix = result["head_divergence"] / result["head_divergence"].attrs["rows"]
+    return draw_matrix(matrix, result["head_order"], "nats per row")
+
+
+def draw_offsets(result: xr.Dataset) -> Drawing:
+    """Attention to each offset, head by head."""
+    panels = [
+        Panel.of(result, "offset_share", name_offset(offset), {"offset": offset})
+        for offset in seen_offsets(result)
+    ]
+    return draw_panels(panels, 3, "mean")
+
+
+def name_offset(offset: int) -> str:
+    """An offset in words."""
+    return OFFSET_NAMES.get(offset, f"offset {offset:+d}")
+
+
+def seen_offsets(result: xr.Dataset) -> list[int]:
+    """Offsets at which any head can look: a causal model sees nothing ahead."""
+    shares = result["offset_share"]
+    measured = measured_offsets(result)
+    return [each for each in measured if float(np.abs(shares.sel(offset=each)).max()) > 0]
+
+
+def unseen_offsets(result: xr.Dataset) -> str:
+    """Which offsets no head can look at."""
+    seen = seen_offsets(result)
+    unseen = [name_offset(each) for each in measured_offsets(result) if each not in seen]
+    return f"Not drawn, because every head pays 0: {', '.join(unseen)}." if unseen else ""
+
+
+def draw_newer(result: xr.Dataset) -> Drawing:
+    """Scores on repeated sequences, attention to the first token, confidence."""
+    names = {
+        "previous_token_score": "previous token",
+        "duplicate_token_score": "duplicate token",
+        "induction_score": "induction",
+        "first_token_share": "first token",
+        "confidence": "confidence",
+    }
+    return draw_panels([Panel.of(result, *each) for each in names.items()], 3, "mean")
+
+
+def _series(result: xr.Dataset, variable: str, label: str, **place: str) -> Series:
+    names = (f"{variable}_by_layer", f"{variable}_by_layer_se", variable)
+    by_layer, errors, values = (result[name].sel(place) for name in names)
+    return Series(label, by_layer, errors, values)
+
+
+FIGURES = (
+    Figure(
+        "figure01",
+        "Heads with clear patterns",
+        "For each surface pattern the head that shows it most and its value over all segments, "
+        "drawn on the first token of a segment and a stretch around its separator; ⋮ stands for "
+        "tokens that are not shown. Attending tokens are left; the darker a line, the larger the "
+        "weight, up to the full colour at the weight that is written below.",
+        ("example_map",),
+        draw_examples,
+        unclear_patterns,
+    ),
+    Figure(
+        "figure02",
+        "Attention to special tokens",
+        "Each point is a head, lines are layer means with two standard errors. Left: attention to "
+        "each kind of token. Right: attention to [SEP] from [SEP] and from all other tokens. "
+        "Dashed: what attention spread evenly over all visible tokens would give.",
+        ("special_share",),
+        draw_special,
+        chance_in_words,
+    ),
+    Figure(
+        "figure03",
+        "Importance of attention by gradients",
+        "How much the language-model loss changes with the attention to each kind of token, mean "
+        "over heads and two standard errors, for the loss summed over the predicted tokens of a "
+        "segment and for their mean.",
+        ("gradient",),
+        draw_gradients,
+    ),
+    Figure(
+        "figure04",
+        "Entropy of attention",
+        "Each point is a head, the line is the mean of the layer; dashed: attention spread evenly "
+        "over all tokens that can be seen.",
+        ("entropy",),
+        draw_entropies,
+    ),
+    Figure(
+        "figure06",
+        "Heads that behave alike",
+        "Every point is a head; distances approximate Jensen–Shannon divergences between heads "
+        "(metric multidimensional scaling). In brackets how many heads behave so; as many are "
+        "named as there is room for, of every behaviour some.",
+        ("head_position",),
+        draw_map,
+    ),
+    Figure(
+        "divergence",
+        "Divergence between heads",
+        "All pairs of heads, ordered by an average-linkage tree so that clusters lie on the "
+        "diagonal.",
+        ("head_order",),
+        draw_divergence,
+    ),
+    Figure(
+        "offsets",
+        "Attention to fixed offsets",
+        "Share of attention to the token at an offset, averaged over segments.",
+        ("offset_share",),
+        draw_offsets,
+        unseen_offsets,
+    ),
+    Figure(
+        "newer",
+        "Newer measures",
+        "Previous-token, duplicate-token and induction scores on repeated random sequences; "
+        "attention to the first token; mean of the largest weight of every row.",
+        ("induction_score",),
+        draw_newer,
+    ),
+)
+
+
+def _columns(result: xr.Dataset) -> list[MeasureColumn]:
+    offsets = {name_offset(each): {"offset": str(each)} for each in measured_offsets(result)}
+    targets = result["target"].values.tolist() if "gradient" in result else ()
+    return measure_columns(
+        result,
+        [
+            *(MeasureColumn("offset_share", name, at) for name, at in offsets.items()),
+            *(MeasureColumn("special_share", name, {"special": name}) for name in SPECIAL),
+            *map(MeasureColumn, WHOLE),
+            *(MeasureColumn("gradient", f"gradient {name}", {"target": name}) for name in targets),
+        ],
+    )
+
+
+def neighbour_rows(result: xr.Dataset) -> list[Row]:
+    """For every head the heads nearest to it, with their mean divergence per row."""
+    matrix = result["head_divergence"] / result["head_divergence"].attrs["rows"]
+    return [
+        {"head": HeadName(unit)}
+        | {
+            f"{rank + 1}.": HeadName(f"{other} ({float(matrix.sel(unit=unit, other=other)):.3f})")
+            for rank, other in enumerate(result["nearest_head"].sel(unit=unit).values.tolist())
+        }
+        for unit in result["unit"].values[np.argsort(result["head_order"].values)].tolist()
+    ]
+
+
+def behaviour_rows(result: xr.Dataset) -> list[Row]:
+    """One row per behaviour: which heads have it, and how many; first those without any."""
+    labels = result["behaviour"].transpose("layer", "head").values
+    plain = {"behaviour": OTHER, "heads": int((labels == OTHER).sum()), "which": "no clear pattern"}
+    rows: list[Row] = [plain]
+    for label in sorted({*labels.ravel().tolist()} - {OTHER}):
+        names = names_where(result, labels == label)
+        rows.append({"behaviour": label, "heads": len(names), "which": ", ".join(names)})
+    return rows
+
+
+TABLES = (
+    Tabulation(
+        "behaviours",
+        "Behaviours",
+        "Heads whose values exceed the thresholds of the paper's released notebook; of several "
+        "that fit, the later in the order next, previous, broad, [CLS], [SEP], punctuation counts.",
+        ("behaviour",),
+        behaviour_rows,
+    ),
+    Tabulation(
+        "layers",
+        "Layers",
+        "Means over the heads.",
+        (),
+        lambda result: layer_rows(result, _columns(result)),
+    ),
+    Tabulation(
+        "heads",
+        "Heads",
+        "Every head.",
+        (),
+        lambda result: head_rows(result, _columns(result), name_in_paper),
+    ),
+    Tabulation(
+        "neighbours",
+        "Nearest heads",
+        "For every head those that diverge least from it, in nats per row; heads in the order of "
+        "the cluster tree.",
+        ("nearest_head",),
+        neighbour_rows,
+    ),
+)

@@ -1,0 +1,280 @@
+"""Figure 5: sentences of the corpus on which the best heads can be watched."""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
+from headscope.files import pack_arrays, unpack_arrays
+from headscope.head import name_in_paper
+from headscope.metrics.metric import Axis, Variables, label
+from headscope.results.measure import Measure
+from headscope.studies.clark2019.best_heads import (
+    BestHead,
+    best_resolver,
+    clear_relations,
+    layer_number,
+)
+from headscope.studies.clark2019.probes.coreference import make_queries
+from headscope.studies.clark2019.probes.inputs import bos_of_words
+from headscope.studies.clark2019.probes.trees import tree_fault
+from headscope.studies.shared.words import (
+    END,
+    START,
+    WordTokens,
+    all_word_maps,
+    encode_words,
+    token_units,
+)
+from headscope.text.segments import join
+from headscope.text.sentence import Sentence
+from headscope.workers.threads import use_threads
+
+Pairs = frozenset[tuple[int, int]]  # query word, key word
+
+TRIED = 24  # sentences among which the clearest is looked for
+POOL = 400  # sentences among which one is drawn
+CLEAREST, DRAWN = "clearest of {}", "drawn at random"
+RELATIONS = 5
+WORDS = range(5, 15)
+WINDOW_WORDS = range(8, 27)
+
+
+FIGURE5 = Measure(
+    name="figure5_weights",
+    title="Heads on sentences",
+    meaning="Attention of the best heads between the words of a few sentences, the words, and the "
+    "pairs to be found.",
+    formula="a[i, j] between words",
+    reference="Clark et al. 2019, Fig. 5",
+    cost="a forward pass of about 24 sentences for every head shown",
+    with_errors=False,
+    also=("figure5_words", "figure5_gold"),
+)
+MEASURES = (FIGURE5,)
+
+
+@dataclass(frozen=True)
+class HeadExample:
+    """One head on one sentence, with the pairs it should find.
+
+    The words may stand between the special tokens around them.
+    """
+
+    title: str  # the head, what it is shown for, and how the sentence was chosen
+    words: tuple[str, ...]
+    weights: np.ndarray
+    gold: Pairs
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A head and what it is shown for: a relation in one direction, or coreference."""
+
+    title: str
+    place: int  # of the head among all heads of all layers
+    relation: str | None = None
+    direction: str = ""
+
+
+@dataclass(frozen=True)
+class Watching(WithModel):
+    """Finds the sentence on which a head finds most of what it should, and draws another."""
+
+    setup: Setup
+    threads: int
+    fingerprint: str  # of the model that the run is of
+
+    def __call__(self, shown: Shown, /) -> bytes:
+        """The examples of a head as the content of a file."""
+        with use_threads(self.threads):
+            return _pack(_watch(self.setup, shown))
+
+    def describe(self, shown: Shown, /) -> str:
+        """The head by its title."""
+        return f"The examples of {shown.title}"
+
+
+@dataclass(frozen=True)
+class ExampleStage(Stage[Shown]):
+    """Makes Figure 5: one piece for every head that is shown."""
+
+    name: str = "figure5"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
+        """The clearest heads for relations, and the best one for coreference."""
+        found: list[Shown] = []
+        if "relation_accuracy_numerator" in result:
+            clear = clear_relations(result, setup.options["few"])
+            found += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
+        best = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
+        if best is not None:
+            layer = result["layer"].values.tolist().index(best.layer)
+            head, right = name_in_paper(best.layer, best.head), best.accuracy.value
+            title = f"{head}: coreference\naccuracy {right:.2f}"
+            found.append(Shown(title, layer * setup.grid.heads + best.head))
+        # A relation under two names (poss, with and without the clitic) may be shown for one head.
+        return tuple(dict.fromkeys(found))
+
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Watching:
+        """The search for the examples of a head."""
+        return Watching(setup, threads, setup.model.fingerprint)
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes], folder: Path
+    ) -> xr.Dataset:
+        """The result with the examples of Figure 5."""
+        pieces = self.pieces(setup, result) if outcomes else ()
+        found = [each for shown in pieces for each in _unpack(outcomes[shown])]
+        return result.assign(_variables(found)) if found else result
+
+
+def _for_relation(setup: Setup, result: xr.Dataset, row: BestHead) -> Shown:
+    name = row.relation.removesuffix(" with 's")
+    head = name_in_paper(layer_number(result, row.layer), row.head)
+    place = row.layer * setup.grid.heads + row.head
+    right, offset = row.accuracy.value, f"{row.offset:+d}".replace("-", "−")
+    title = f"{head}: {name}\naccuracy {right:.2f}, offset {offset}: {row.baseline:.2f}"
+    return Shown(title, place, name, row.direction)
+
+
+def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
+    """The head on the sentence on which it finds most of what it should, and on one drawn."""
+    found = _windows(setup) if shown.relation is None else _with_relation(setup, shown.relation)
+    pool = list(islice(found, POOL))
+    tried = [(place, _show(setup, shown, pool[place])) for place in range(min(TRIED, len(pool)))]
+    clear = max(((place, each) for place, each in tried if each), key=_clarity, default=None)
+    if clear is None:
+        return []
+    about = zlib.crc32(f"{shown.place} {shown.relation} {shown.direction}".encode())
+    order = np.random.default_rng([setup.seed, about]).permutation(len(pool)).tolist()
+    others = (_show(setup, shown, pool[place]) for place in order if place != clear[0])
+    drawn = next((each for each in others if each), None)
+    return [
+        replace(each, title=f"{each.title}\n{how}")
+        for each, how in ((clear[1], CLEAREST.format(len(tried))), (drawn, DRAWN))
+        if each is not None
+    ]
+
+
+def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
+    """The head on a sentence; None where the model or the words leave nothing to find."""
+    (made,) = encode_words(setup.model, [sentence], setup.sharing, bos_of_words(setup))
+    if not isinstance(made, WordTokens):
+        return None
+    if shown.relation is None:
+        wanted = _coreferent(made.sentence)
+    else:
+        wanted = _arcs(made.sentence, shown.relation, shown.direction)
+    if not wanted:  # words that were joined may have held all there was to find
+        return None
+    texts, units = _texts(made, with_special=setup.options["figure5_special"])
+    before = units.index(0)
+    batch = setup.model.batch([made.encoded])
+    pieces = token_units([made], batch, setup.options["row"])
+    maps = all_word_maps(setup.model, batch, pieces, setup.reading)
+    weights = maps[0, shown.place].cpu().numpy()[np.ix_(units, units)]
+    gold = frozenset((query + before, key + before) for query, key in wanted)
+    return HeadExample(shown.title, texts, weights, gold)
+
+
+def _texts(made: WordTokens, *, with_special: bool) -> tuple[tuple[str, ...], list[int]]:
+    """What is shown, and the unit of each: the words, and the special tokens around them."""
+    words, encoded = made.sentence.words, made.encoded
+    texts, units = [word.text for word in words], list(range(len(words)))
+    if with_special and encoded.special[0]:
+        texts, units = [encoded.tokens[0], *texts], [len(words) + START, *units]
+    if with_special and encoded.special[-1]:
+        texts, units = [*texts, encoded.tokens[-1]], [*units, len(words) + END]
+    return tuple(texts), units
+
+
+def _with_relation(setup: Setup, relation: str) -> Iterator[Sentence]:
+    for sentence in setup.corpus:
+        is_short = len(sentence.words) in WORDS and tree_fault(sentence.words) is None
+        if is_short and any(word.deprel == relation for word in sentence.words):
+            yield sentence
+
+
+def _windows(setup: Setup) -> Iterator[Sentence]:
+    """Pairs of consecutive sentences of a document with something to resolve."""
+    for first, second in pairwise(setup.corpus):
+        if first.document == second.document and len(first.words + second.words) in WINDOW_WORDS:
+            window = join([first, second])
+            if len(make_queries([window], is_causal=setup.model.is_causal)):
+                yield window
+
+
+def _arcs(sentence: Sentence, relation: str, direction: str) -> Pairs:
+    arcs = [
+        (index, word.head)
+        for index, word in enumerate(sentence.words)
+        if word.deprel == relation and word.head is not None and word.head >= 0
+    ]
+    is_forward = direction == "dependent_to_head"
+    return frozenset(arc if is_forward else (arc[1], arc[0]) for arc in arcs)
+
+
+def _coreferent(window: Sentence) -> Pairs:
+    queries = make_queries([window])
+    mention, target = queries.targets.nonzero(as_tuple=True)
+    heads = queries.head[mention]
+    return frozenset(zip(heads.tolist(), target.tolist(), strict=True))
+
+
+def _clarity(tried: tuple[int, HeadExample]) -> float:
+    """Mean weight on what should be found."""
+    return float(np.mean([tried[1].weights[pair] for pair in tried[1].gold]))
+
+
+def _pack(found: Sequence[HeadExample]) -> bytes:
+    arrays: dict[str, np.ndarray] = {"count": np.array(len(found))}
+    for place, example in enumerate(found):
+        arrays[f"title/{place}"] = np.array(example.title)
+        arrays[f"words/{place}"] = np.array(example.words)
+        arrays[f"weights/{place}"] = example.weights
+        arrays[f"gold/{place}"] = np.array(sorted(example.gold))
+    return pack_arrays(arrays)
+
+
+def _unpack(content: bytes) -> list[HeadExample]:
+    arrays = unpack_arrays(content)
+    return [
+        HeadExample(
+            str(arrays[f"title/{place}"]),
+            tuple(arrays[f"words/{place}"].tolist()),
+            arrays[f"weights/{place}"],
+            frozenset((query, key) for query, key in arrays[f"gold/{place}"].tolist()),
+        )
+        for place in range(int(arrays["count"]))
+    ]
+
+
+def _variables(shown: Sequence[HeadExample]) -> Variables:
+    size = max(len(example.words) for example in shown)
+    weights = np.full((len(shown), size, size), np.nan)
+    gold = np.zeros((len(shown), size, size), dtype=np.int8)
+    words = np.full((len(shown), size), "", dtype="<U40")
+    for place, example in enumerate(shown):
+        count = len(example.words)
+        weights[place, :count, :count] = example.weights
+        words[place, :count] = example.words
+        for pair in example.gold:
+            gold[(place, *pair)] = 1
+    titles = tuple(f"{place} {example.title}" for place, example in enumerate(shown))
+    axes = (
+        Axis("figure5", titles),
+        Axis("figure5_query", range(size)),
+        Axis("figure5_key", range(size)),
+    )
+    return {
+        "figure5_weights": label(weights, *axes),
+        "figure5_gold": label(gold, *axes),
+        "figure5_words": label(words, *axes[:2]),
+    }
