@@ -384,7 +384,7 @@ export interface TableColumn {
   of: string;
 }
 
-/** A claim of the paper held against the result by a stated rule. */
+/** A claim of the paper compared with the result by a stated rule. */
 export interface JudgedClaim {
   claim: string;
   published: string;
