@@ -125,17 +125,20 @@ def fit(
     """
     found = start.clone()
     active = torch.arange(start.shape[1], device=start.device)
+    goes_on = torch.ones_like(active, dtype=torch.bool)
     problem = Problem.of(design, weights, base)
     descent = Descent.start(problem, start)
     for _ in range(steps):
         gained = descent.step(problem)
-        found[:, active] = descent.place
-        goes_on = gained > ENOUGH
+        # A head ends where it ends alone: steps that it takes for the others' sake do not count.
+        found[:, active[goes_on]] = descent.place[:, goes_on]
+        goes_on &= gained > ENOUGH
         if not bool(goes_on.any()):
             break
         if int(goes_on.sum()) <= STILL * len(active):
             active = active[goes_on]
             problem, descent = problem.of_heads(goes_on), descent.of_heads(goes_on)
+            goes_on = torch.ones_like(active, dtype=torch.bool)
     return found
 
 

@@ -47,8 +47,10 @@ class Pairs:
     queries: Design  # what the queries are, two choices a row: the null tokens, or the rest
 
     @classmethod
-    def of(cls, texts: Sequence[Text], vocabulary: Vocabulary) -> "Pairs":
-        """Lay out the pairs of some texts."""
+    def of(
+        cls, texts: Sequence[Text], vocabulary: Vocabulary, *, every_row: bool = False
+    ) -> "Pairs":
+        """Lay out the pairs of some texts: of the rows that are read, or of every row."""
         rows: list[tuple[int, int, int, int]] = []
         key: list[np.ndarray] = []
         entry: list[np.ndarray] = []
@@ -59,7 +61,7 @@ class Pairs:
             codes = np.stack(list(look.codes()))
             starts = np.array(vocabulary.starts[:-1])[:, None]
             query_entries = entries_of_queries(look)
-            for query, keys, nulls in rows_of(text, number):
+            for query, keys, nulls in rows_of(text, number, every_row=every_row):
                 rows.append((number, query, len(keys), nulls))
                 key.append(keys)
                 found = codes[:, query, keys]
@@ -110,18 +112,20 @@ class Attention:
         return 1 - self.null
 
 
-def rows_of(text: Text, number: int) -> list[tuple[int, np.ndarray, int]]:
+def rows_of(
+    text: Text, number: int, *, every_row: bool = False
+) -> list[tuple[int, np.ndarray, int]]:
     """The rows of a text: query, keys, and how many null tokens it sees."""
     null = text.null
     place = np.arange(len(text))
     stride = STRIDES[text.is_passage] * (1 if text.is_causal else 2)
     rows: list[tuple[int, np.ndarray, int]] = []
     for query in place[~null].tolist():
-        if query % stride != number % stride:
+        if query % stride != number % stride and not every_row:
             continue
         is_visible = place <= query if text.is_causal else place >= 0
         keys = place[is_visible & ~null]
-        if len(keys) >= FEWEST_KEYS:
+        if len(keys) >= (1 if every_row else FEWEST_KEYS):
             rows.append((query, keys, int((is_visible & null).sum())))
     return rows
 
@@ -138,28 +142,36 @@ QUERY_ENTRIES = (
 def entries_of_queries(look: Look) -> list[list[int]]:
     """The entries of every token of a text as a query."""
     number = {name: place for place, name in enumerate(QUERY_ENTRIES)}
-    tables = {table.name: codes for table, codes in
-              zip(look.vocabulary.tables, look.codes_of_tokens(), strict=True)}  # fmt: skip
-    relations = len(QUERY_ENTRIES) + len(look.vocabulary.tags)
-    found: list[list[int]] = []
-    for token in range(len(look.text)):
-        place = int(np.digitize(token, PLACES))
-        entries = [number["any"], number["from place 0"] + place]
-        entries.append(number[FREQUENCIES[0]] + int(tables["frequency"][token]))
-        shape, piece = int(tables["shape"][token]), int(tables["piece"][token])
-        entries += [number["capital"] + shape] if shape in (0, 1) else []
-        entries += [number["first piece"] + piece] if piece != NONE else []
-        entries += [number["a mark"]] if look.mark[token] != NONE else []
-        entries += [number["stood before"]] if look.same_token[token, :token].any() else []
-        tag = int(look.tag[token])
-        entries += [len(QUERY_ENTRIES) + tag] if tag != NONE else []
-        relation, head = int(look.relation[token]), int(look.head[token])
-        if relation != NONE:
-            entries.append(relations + relation)
-            if head in look.text.word[: token if look.text.is_causal else None]:
-                entries.append(relations + 1 + len(look.vocabulary.relations) + relation)
-        found.append(entries)
-    return found
+    codes = dict(
+        zip((table.name for table in look.vocabulary.tables), look.codes_of_tokens(), strict=True)
+    )
+    place = np.arange(len(look.text))
+    behind_tags = len(QUERY_ENTRIES) + len(look.vocabulary.tags)
+    behind_relations = behind_tags + 1 + len(look.vocabulary.relations)
+    is_earlier = place[None, :] < place[:, None]
+    is_head = (look.text.word[None, :] == look.head[:, None]) & (look.head[:, None] >= 0)
+    sees_head = (is_head & (is_earlier | (not look.text.is_causal))).any(1)
+    stood_before = (look.same_token & is_earlier).any(1)
+    capital_or_digit = np.where(codes["shape"] < 2, codes["shape"], NONE)
+    is_related = look.relation != NONE
+    columns = [
+        np.full(len(place), number["any"]),
+        number["from place 0"] + np.digitize(place, PLACES),
+        number[FREQUENCIES[0]] + codes["frequency"],
+        _from(number["capital"], capital_or_digit),
+        _from(number["first piece"], codes["piece"]),
+        np.where(look.mark != NONE, number["a mark"], NONE),
+        np.where(stood_before, number["stood before"], NONE),
+        _from(len(QUERY_ENTRIES), look.tag),
+        _from(behind_tags, look.relation),
+        np.where(is_related & sees_head, behind_relations + look.relation, NONE),
+    ]
+    return [row[row != NONE].tolist() for row in np.stack(columns, axis=1)]
+
+
+def _from(start: int, codes: Int[np.ndarray, "token"]) -> Int[np.ndarray, "token"]:
+    """Codes counted from a number on; NONE stays."""
+    return np.where(codes == NONE, NONE, start + codes)
 
 
 def names_of_queries(vocabulary: Vocabulary) -> list[str]:

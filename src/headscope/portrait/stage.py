@@ -54,11 +54,13 @@ from headscope.portrait.score import (
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import FEWEST, PARTS, Text, draw_texts, find_documents
 from headscope.results.describe import (
+    PORTRAIT,
     Description,
     Gains,
     HeadMeasures,
     Rules,
     Sink,
+    as_text,
     describe,
 )
 from headscope.results.measure import Measure
@@ -72,6 +74,8 @@ VOCABULARY = "portrait_vocabulary"  # attribute: what the tables know besides th
 FEATURE = "feature"  # the axis of the weights
 SHARE = "explained_with"  # the axis of the shares: the sink, and every group of features
 
+NO_TEXTS = "too few texts of the corpus have words that match their tokens"
+
 Layers = tuple[int, ...]
 
 
@@ -80,14 +84,14 @@ class PortraitStage(Stage[Layers]):
     """Draws the portraits of all heads."""
 
     bos: Callable[[Setup], Bos] = lambda setup: setup.bos
-    why_not: Callable[[Setup], str | None] = lambda setup: why_no_portrait(setup)
+    raw: bool = False  # whether only raw text is read, annotated or not
     name: str = "portraits"
 
     noun = "layers"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
         """Some layers each; none where there is no portrait."""
-        if self.why_not(setup) is not None:
+        if why_no_portrait(setup) is not None:
             return ()
         layers, heads = setup.grid.shape
         size = max(1, HEADS // heads)
@@ -99,7 +103,7 @@ class PortraitStage(Stage[Layers]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Drawing":
         """What is done to some layers."""
-        return Drawing(setup, self.bos(setup), threads, setup.model.fingerprint)
+        return Drawing(setup, self.bos(setup), self.raw, threads, setup.model.fingerprint)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Layers, bytes], folder: Path
@@ -108,18 +112,24 @@ class PortraitStage(Stage[Layers]):
         if not outcomes:
             return result
         parts = [unpack_arrays(content) for content in outcomes.values()]
+        if not parts[0]:
+            missing = json.loads(result.attrs.get("left_out", "{}"))
+            missing |= dict.fromkeys(NAMES, NO_TEXTS)
+            return result.assign_attrs(left_out=json.dumps(missing))
         drawn = {
             name: parts[0][name]
             if name in SHARED
             else np.concatenate([part[name] for part in parts], axis=-1)
             for name in parts[0]
         }
-        sample = Sample.draw(setup, self.bos(setup))
+        sample = Sample.draw(setup, self.bos(setup), raw=self.raw)
         return with_portraits(setup, result, sample, drawn)
 
 
 def why_no_portrait(setup: Setup) -> str | None:
-    """Why a corpus allows no portraits, or None."""
+    """Why there are no portraits, or None."""
+    if not setup.options.get("portrait", True):
+        return "left out as asked (portrait=False)"
     if len({document.name for document in find_documents(setup.corpus)}) < FEWEST:
         return (
             f"the corpus has fewer than {FEWEST} documents (or blocks of 16 sentences), too few to "
@@ -136,9 +146,9 @@ class Sample:
     vocabulary: Vocabulary
 
     @classmethod
-    def draw(cls, setup: Setup, bos: Bos) -> "Sample":
+    def draw(cls, setup: Setup, bos: Bos, *, raw: bool = False) -> "Sample":
         """The sample of a study; the vocabulary is that of the texts that are fitted to."""
-        texts = draw_texts(setup, bos)
+        texts = draw_texts(setup, bos, raw=raw)
         parts = {part: [text for text in texts if text.part == part] for part in PARTS}
         return cls(parts, Vocabulary.of(parts["fit"], is_causal=setup.model.is_causal))
 
@@ -160,6 +170,7 @@ class Drawing(WithModel):
 
     setup: Setup
     bos: Bos
+    raw: bool
     threads: int
     fingerprint: str  # of the model that the run is of
 
@@ -170,7 +181,7 @@ class Drawing(WithModel):
     @cached_property
     def sample(self) -> Sample:
         """The texts, drawn once in every process."""
-        return Sample.draw(self.setup, self.bos)
+        return Sample.draw(self.setup, self.bos, raw=self.raw)
 
     @cached_property
     def pairs(self) -> dict[str, Pairs]:
@@ -341,19 +352,17 @@ def with_portraits(
         weights.T.reshape(*grid.shape, -1), Axis(FEATURE, tuple(features))
     )
     descriptions = describe_all(setup, sample, drawn)
-    for name, of_head in (
-        ("description", lambda one: one.sentence),
-        ("behaviour", lambda one: one.name),
-        ("description_facts", lambda one: json.dumps([asdict(fact) for fact in one.facts])),
-    ):
-        values = np.array([of_head(one) for one in descriptions]).reshape(grid.shape)
-        variables[name] = grid.array(values)
+    sentences = [description.sentence for description in descriptions]
+    names = [description.name for description in descriptions]
+    stored = [as_text(description) for description in descriptions]
+    for name, texts in (("description", sentences), ("behaviour", names), (PORTRAIT, stored)):
+        variables[name] = grid.array(np.array(texts).reshape(grid.shape))
     one, every = recognise(sample, drawn)
-    texts = {part: len(texts) for part, texts in sample.texts.items()}
+    counts = {part: len(texts) for part, texts in sample.texts.items()}
     attributes = {
         "which_head_one": one,
         "which_head_all": every,
-        "portrait_texts": json.dumps(texts),
+        "portrait_texts": json.dumps(counts),
         VOCABULARY: json.dumps(asdict(vocabulary)),
     }
     return result.assign(variables).assign_attrs(attributes)
@@ -497,3 +506,4 @@ MEASURES = (
              "What is lost when one kind of feature is left out and all others stay.",
              "difference of the whole fit and one without it", axes=AXIS_TITLES),
 )  # fmt: skip
+NAMES = tuple(measure.name for measure in MEASURES)

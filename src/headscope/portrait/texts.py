@@ -81,12 +81,15 @@ class Document:
     stop: int
 
 
-def draw_texts(setup: Setup, bos: Bos) -> list[Text]:
-    """Sentences and passages of every part, drawn with the seed; none where documents are few."""
+def draw_texts(setup: Setup, bos: Bos, *, raw: bool = False) -> list[Text]:
+    """Sentences and passages of every part, drawn with the seed; none where documents are few.
+
+    Raw text is read in passages alone, and without any annotation.
+    """
     corpus, model = setup.corpus, setup.model
     documents = find_documents(corpus)
     parts = part_of_documents({document.name for document in documents})
-    has_words = corpus.has("words")
+    has_words = corpus.has("words") and not raw
     passages = PASSAGES if has_words else RAW_PASSAGES
     texts: list[Text] = []
     for part in PARTS:
@@ -97,7 +100,7 @@ def draw_texts(setup: Setup, bos: Bos) -> list[Text]:
             order.shuffle(numbered)
             texts += _draw_sentences(model, corpus, part, numbered, bos)
         order.shuffle(chosen)
-        texts += _draw_passages(model, corpus, part, chosen, passages[part], bos)
+        texts += _draw_passages(model, corpus, part, chosen, passages[part], bos, raw=raw)
     return texts
 
 
@@ -155,6 +158,8 @@ def _draw_passages(
     documents: Sequence[Document],
     wanted: int,
     bos: Bos,
+    *,
+    raw: bool,
 ) -> list[Text]:
     """Passages from the beginnings of documents in a random order."""
     passages: list[Sentence] = []
@@ -165,6 +170,8 @@ def _draw_passages(
         stop = min(document.stop, document.start + PER_DOCUMENT * LONGEST_PASSAGE)
         sentences = list(corpus.select(range(document.start, stop)))
         named = [replace(each, document=document.name) for each in sentences if each.text.strip()]
+        if raw:
+            named = [replace(each, words=(), mentions=()) for each in named]
         passages += list(_cut_passages(model, named))[:PER_DOCUMENT]
     texts = make_texts(model, passages[:wanted], part, is_passage=True, bos=bos)
     return [text for text in texts if SHORTEST <= len(text) <= _most(model, LONGEST_PASSAGE)]

@@ -14,14 +14,16 @@ on the second with two standard errors to spare. Thresholds stand at the top, wo
 `headscope.results.fact_words`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from headscope.head import Head
 from headscope.results.fact_words import FactName, words_of
+from headscope.results.inspection import parse, read_as
 
 ERRORS = 2.0  # standard errors that a number must be above its threshold
 CASES = 30  # queries that a fact must apply to
@@ -46,6 +48,8 @@ TOLD_APART = 4.0  # times even, from which even attention is not mentioned
 WORTH_SAYING = 0.03  # explained share of a group
 LEFT = 0.10  # share without a name that is mentioned
 LONGEST = 300  # characters
+# How many clauses and leans are said, and whether smaller groups are: less and less until it fits.
+SHORTER = ((2, 2, True), (2, 1, True), (2, 1, False), (2, 0, False), (1, 0, True))
 
 SINGLE = ("0", "-1", "+1")
 REPETITIONS = ("after the same", "same token", "before the same")
@@ -130,7 +134,7 @@ class Fact:
 
     key: str
     words: str
-    value: float
+    value: float | None
     baseline: float | None = None
     of: str = "weight"  # what the value is a share of: weight, rest, or where it applies
 
@@ -143,6 +147,22 @@ class Description:
     facts: tuple[Fact, ...]
     name: str
     sentence: str
+
+
+PORTRAIT = "portrait"  # the variable that holds descriptions as JSON
+
+
+def as_text(description: Description) -> str:
+    """Name and facts as JSON, as a result stores them."""
+    facts = [asdict(fact) for fact in description.facts]
+    return json.dumps({"name": description.name, "facts": facts}, ensure_ascii=False)
+
+
+def read_description(head: Head, sentence: str, stored: str) -> Description:
+    """The description that a result has of a head."""
+    content = parse(stored, f"the portrait of {head}")
+    facts = tuple(read_as(Fact, fact, f"a fact of {head}") for fact in content["facts"])
+    return Description(head, facts, str(content["name"]), sentence)
 
 
 @dataclass(frozen=True)
@@ -167,12 +187,12 @@ def describe(head: HeadMeasures) -> Description:
     clauses, joined_by, leans = rules.clauses()
     name = rules.name(clauses[0] if clauses else None)
     facts = [*([sink] if sink else []), *(clause.fact for clause in (*clauses, *leans))]
-    texts = [
-        rules.sentence(clauses, joined_by, leans[:many], with_others)
-        for many, with_others in ((2, True), (1, True), (1, False), (0, False))
-    ]
-    fitting = [text for text in texts if len(text) <= LONGEST]
-    return Description(head.head, tuple(facts), name, fitting[0] if fitting else texts[-1])
+    sentence = ""
+    for many, with_leans, with_others in SHORTER:
+        sentence = rules.sentence(clauses[:many], joined_by, leans[:with_leans], with_others)
+        if len(sentence) <= LONGEST:
+            break
+    return Description(head.head, tuple(facts), name, sentence)
 
 
 @dataclass(frozen=True)
@@ -406,7 +426,7 @@ class Rules:
                     "the others look)")  # fmt: skip
             fact = Fact("anchor words", "the same words from everywhere", column, None, "attention")
             return Clause(fact, "anchor words", "looks at", text)
-        fact = Fact("unnamed", "nothing that has a name", float("nan"))
+        fact = Fact("unnamed", "nothing that has a name", None)
         return Clause(fact, "unnamed", "looks at", "nothing that has a name")
 
     def name(self, first: Clause | None) -> str:

@@ -1,5 +1,6 @@
 """What any study may have in addition, each by an option.
 
+portrait      what each head looks at, in a sentence, and how much of its attention that explains
 weights       raw attention and attention weighted by what it gives: does the sink survive?
 importance    how much each head matters to the loss, beside what heads measure
 """
@@ -16,12 +17,16 @@ from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
+from headscope.portrait.stage import MEASURES as PORTRAIT_MEASURES
+from headscope.portrait.stage import NAMES as PORTRAIT_NAMES
+from headscope.portrait.stage import PortraitStage, why_no_portrait
 from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
+from headscope.studies.study import Study
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 
@@ -45,6 +50,26 @@ _NOTES = {
     "sum (Kobayashi et al. 2020). ",
 }
 Sliced = tuple[str, Mapping[str, str]]  # a measure, and where
+
+
+PORTRAIT = Option("portrait", bool, True, "whether every head gets a portrait: a sentence")
+
+
+def with_portrait(study: Study, *, raw: bool = False) -> Study:
+    """The study with portraits of all heads, by an option that is on; `raw` reads no annotation."""
+
+    def left_out(setup: Setup) -> dict[str, str]:
+        reason = why_no_portrait(setup)
+        missing = study.left_out(setup)
+        return missing if reason is None else missing | dict.fromkeys(PORTRAIT_NAMES, reason)
+
+    return replace(
+        study,
+        options=(*study.options, PORTRAIT),
+        left_out=left_out,
+        later_stages=(*study.later_stages, PortraitStage(study.bos, raw)),
+        measures=(*study.measures, *PORTRAIT_MEASURES),
+    )
 
 
 def note(result: xr.Dataset) -> str:
