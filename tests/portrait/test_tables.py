@@ -9,7 +9,7 @@ from headscope.portrait.tables import FAR, NONE, REACH, Look, Table
 from headscope.portrait.texts import Text
 from headscope.text.alignment import NO_WORD
 from headscope.text.sentence import ROOT
-from tests.portrait.sample import sample
+from tests.references.portrait_sample import sample
 
 
 def plain_entry(look: Look, table: Table, query: int, key: int) -> str | None:

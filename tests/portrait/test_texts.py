@@ -2,7 +2,7 @@
 
 import headscope as hs
 from headscope.portrait.texts import FEWEST, find_documents, part_of_documents
-from tests.portrait.sample import sample, setup
+from tests.references.portrait_sample import sample, setup
 
 
 def test_no_document_is_in_two_parts() -> None:

@@ -15,7 +15,7 @@ from torch.nn.functional import embedding_bag
 
 PENALTY = 0.5  # nats for a squared weight: where data say little, weights stay about as large as 1
 STEPS = 24
-ENOUGH = 1e-4  # nats a row; a step that gains a head less is its last
+ENOUGH = 3e-5  # nats a row; a step that gains a head less is its last
 STILL = 0.7  # share of the heads that still gain, at which the others are left alone
 MEMORY = 6  # steps that the direction is made of
 HALVINGS = 5

@@ -23,7 +23,7 @@ from headscope.model.model import Model
 from headscope.model.writes import Reading
 from headscope.observe.inputs import Columns, Example
 from headscope.observe.layer import Layer
-from headscope.observe.show import PathChoice, choose_path, show_layers
+from headscope.observe.show import choose_path, show_layers
 from headscope.portrait.fit import Design
 from headscope.portrait.tables import FREQUENCIES, NONE, OTHER, Look, Vocabulary
 from headscope.portrait.texts import Text
@@ -202,7 +202,6 @@ def attention_of(
     pairs: Pairs,
     layers: Sequence[int],
     tokens: int,
-    choice: PathChoice = "dense",
     reading: Reading = "raw",
 ) -> Attention:
     """What all heads of some layers give to the pairs: layer by layer, head by head."""
@@ -244,7 +243,7 @@ def attention_of(
                     null[here, heads] = of_null.sum(-1).T
                     first[here, heads] = of_null[..., :1].sum(-1).T
 
-            path = choose_path(model, cut.batch.ids.shape[1], choice, reading=reading)
+            path = choose_path(model, cut.batch.ids.shape[1], "auto", reading=reading)
             show_layers(model, cut.batch, cut.annotated, path, show, reading)
     # A learned sink drops a part of every row, and float16 rounds its sum.
     total = (null + pairs.design.row_sums(weights)).clamp(min=TINY)

@@ -48,7 +48,7 @@ from headscope.portrait.stage import (
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import Text, make_texts
 from headscope.results.describe import PORTRAIT, Fact, read_description
-from headscope.results.inspection import parse, read_as
+from headscope.results.inspection import read_json
 from headscope.results.measure import heads_of
 from headscope.results.replicates import ratio_of
 from headscope.results.run import read_finished
@@ -204,8 +204,8 @@ class Portraits(Mapping[str, Portrait]):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """What the features know besides the text."""
-        content = parse(self.result.attrs[VOCABULARY], VOCABULARY)
-        return read_as(Vocabulary, content, VOCABULARY)
+        stored = self.result.attrs[VOCABULARY]
+        return read_json(stored, Vocabulary, "The vocabulary of the portraits")
 
     @property
     def _grid(self) -> Grid:

@@ -204,9 +204,7 @@ class Drawing(WithModel):
         setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
         allowance = Allowance(setup.model.name, tokens)
         return allowance.use(
-            lambda most: attention_of(
-                setup.model, pairs, layers, most, setup.attention, setup.reading
-            )
+            lambda most: attention_of(setup.model, pairs, layers, most, setup.reading)
         )
 
 

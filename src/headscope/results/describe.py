@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from headscope.head import Head
 from headscope.results.fact_words import FactName, words_of
-from headscope.results.inspection import parse, read_as
+from headscope.results.inspection import read_json
 
 ERRORS = 2.0  # standard errors that a number must be above its threshold
 CASES = 30  # queries that a fact must apply to
@@ -149,20 +149,27 @@ class Description:
     sentence: str
 
 
+@dataclass(frozen=True)
+class NamedFacts:
+    """What a result stores of a description besides its sentence."""
+
+    name: str
+    facts: tuple[Fact, ...]
+
+
 PORTRAIT = "portrait"  # the variable that holds descriptions as JSON
 
 
 def as_text(description: Description) -> str:
     """Name and facts as JSON, as a result stores them."""
-    facts = [asdict(fact) for fact in description.facts]
-    return json.dumps({"name": description.name, "facts": facts}, ensure_ascii=False)
+    known = NamedFacts(description.name, description.facts)
+    return json.dumps(asdict(known), ensure_ascii=False)
 
 
 def read_description(head: Head, sentence: str, stored: str) -> Description:
     """The description that a result has of a head."""
-    content = parse(stored, f"the portrait of {head}")
-    facts = tuple(read_as(Fact, fact, f"a fact of {head}") for fact in content["facts"])
-    return Description(head, facts, str(content["name"]), sentence)
+    known = read_json(stored, NamedFacts, f"The portrait of {head}")
+    return Description(head, known.facts, known.name, sentence)
 
 
 @dataclass(frozen=True)

@@ -220,3 +220,5 @@ STUDY = Study(
     draw=draw_corpus,
     notes=notes,
 )
+
+STUDY = additions.with_portrait(STUDY)

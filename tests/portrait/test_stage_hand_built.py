@@ -14,7 +14,7 @@ from headscope.portrait.pairs import Attention
 from headscope.portrait.stage import draw, with_portraits
 from headscope.portrait.texts import PARTS
 from headscope.results.describe import LONGEST
-from tests.portrait.hand_built import (
+from tests.references.hand_built_heads import (
     Rule,
     after_the_same,
     attention_at_random,
@@ -25,7 +25,7 @@ from tests.portrait.hand_built import (
     previous,
     same_token,
 )
-from tests.portrait.sample import pairs, sample, setup
+from tests.references.portrait_sample import pairs, sample, setup
 
 RULES: dict[str, tuple[Rule, bool]] = {
     "previous token": (previous, False),
