@@ -84,7 +84,7 @@ Anything else derives from `Metric` in `metrics/metric.py`: `zero`, then `see_la
 `tests/contracts/test_metrics.py` holds every metric of every study to the same laws.
 """
 
-PACKAGES = ("headscope.metrics", "headscope.studies")
+PACKAGES = ("headscope.metrics", "headscope.portrait", "headscope.studies")
 OF_TEXT = ("_se", "_numerator", "_denominator")  # what is computed of a measure without heads
 SEVERAL, NEITHER, OWN = "Several studies", "Other measures", "Your own"
 CITED = re.compile(r" \([^()]*\d{4}[^()]*\)")

@@ -68,6 +68,7 @@ NAVIGATION = {
         "statistics",
         "clark2019",
         "luger2026",
+        "portraits",
         "probes",
         "records",
         "training",

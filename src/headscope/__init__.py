@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headscope.model.model import Model as Model
     from headscope.model.stored import open_trace as open_trace
     from headscope.model.trace import Trace as Trace
+    from headscope.portrait.portraits import portraits as portraits
     from headscope.reports import report as report
     from headscope.results.compare import compare as compare
     from headscope.results.run import heads as heads
@@ -48,6 +49,7 @@ _HOME = {
     "heads": "headscope.results.run",
     "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",
+    "portraits": "headscope.portrait.portraits",
     "read_corpus": "headscope.text.read",
     "read_documents": "headscope.text.sources",
     "report": "headscope.reports",

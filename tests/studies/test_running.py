@@ -95,7 +95,10 @@ def test_the_batch_size_does_not_change_the_result(kind: str, tmp_path: Path) ->
     corpus = treebank(80)
     small = hs.study("vig2019", MODELS[kind](), corpus, tmp_path / "a", batch_tokens=1)
     large = hs.study("vig2019", MODELS[kind](), corpus, tmp_path / "b", batch_tokens=5000)
-    for name in small.data_vars:
+    texts = [name for name in small.data_vars if small[name].dtype.kind == "U"]
+    assert texts == ["description", "behaviour", "portrait"]
+    xr.testing.assert_equal(small[texts], large[texts])
+    for name in small.drop_vars(texts).data_vars:
         # Rounding grows with a sum that is not normalised, and with the slope of a q-value; a
         # single weight has no others to even it out.
         loose = ("_numerator", "_denominator", "_q", "example_peak")

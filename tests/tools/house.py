@@ -21,7 +21,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ORDER = (
     "errors", "wording", "progress", "files", "head", "theme", "workers",
     "text", "results",
-    "model", "views", "observe", "metrics", "plots", "engine", "studies", "reports",
+    "model", "views", "observe", "metrics", "plots", "engine", "portrait", "studies",
+    "reports",
     "exports", "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
 

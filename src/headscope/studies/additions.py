@@ -1,10 +1,12 @@
 """What any study may have in addition, each by an option.
 
+portrait      what each head looks at, in a sentence, and how much of its attention that explains
 weights       raw attention and attention weighted by what it gives: does the sink survive?
 importance    how much each head matters to the loss, beside what heads measure
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,8 @@ from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.metrics.metric import Metric
+from headscope.portrait.stage import MEASURES as PORTRAIT_MEASURES
+from headscope.portrait.stage import PortraitStage
 from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
 from headscope.results.intervals import CORRELATION, Quantity, find_interval
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
@@ -24,6 +28,7 @@ from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
 from headscope.studies.question import MakeInputs, Question, Reach
+from headscope.studies.study import Study
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 
@@ -47,6 +52,19 @@ _NOTES = {
     "sum (Kobayashi et al. 2020). ",
 }
 Sliced = tuple[str, Mapping[str, str]]  # a measure, and where
+
+
+PORTRAIT = Option("portrait", bool, True, "whether every head gets a portrait: a sentence")
+
+
+def with_portrait(study: Study, *, raw: bool = False) -> Study:
+    """The study with portraits of all heads, by an option that is on; `raw` reads no annotation."""
+    return replace(
+        study,
+        options=(*study.options, PORTRAIT),
+        later_stages=(*study.later_stages, PortraitStage(study.bos, raw)),
+        measures=(*study.measures, *PORTRAIT_MEASURES),
+    )
 
 
 def note(result: xr.Dataset) -> str:

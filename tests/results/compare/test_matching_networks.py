@@ -70,7 +70,9 @@ def run(bert: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def study(model: Model, path: Path, seed: int = 0) -> Path:
-    hs.study("vig2019", model, hs.demo_corpus(), path, sentences=SENTENCES, seed=seed)
+    # A fit ends where rounding lets it, and distances of equal heads are to be near 0.
+    options = {"sentences": SENTENCES, "portrait": False}
+    hs.study("vig2019", model, hs.demo_corpus(), path, seed=seed, **options)
     return path
 
 

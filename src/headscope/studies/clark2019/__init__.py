@@ -210,3 +210,5 @@ STUDY = Study(
     notes=lambda result: f"{additions.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",
 )
+
+STUDY = additions.with_portrait(STUDY)

@@ -14,7 +14,7 @@ from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
 from headscope.results.measure import behaviours_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, head_rows, layer_rows, measure_columns
-from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
+from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE, with_portrait
 from headscope.studies.luger2026 import maps
 from headscope.studies.luger2026.claims import CLAIMS
 from headscope.studies.luger2026.inputs import (
@@ -223,3 +223,5 @@ STUDY = Study(
     remedy="give a smaller --context, or --rest to keep what is shorter; "
     "in a .txt a blank line ends a document",
 )
+
+STUDY = with_portrait(STUDY, raw=True)

@@ -96,3 +96,5 @@ STUDY = Study(
     draw=draw_corpus,
     notes=notes,
 )
+
+STUDY = additions.with_portrait(STUDY)

@@ -1,0 +1,239 @@
+"""Portraits of a finished run: what every head looks at, and what it would look at in a text.
+
+```python
+portraits = hs.portraits("runs/mini")
+portraits["L4H2"].sentence            # "L4H2 looks at the previous token (98 % of its weight). …"
+portraits.predict("The cat sat.")     # layer × head × query × key, without running the network
+portraits.score(model, corpus)        # how much they explain of another text
+```
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+import xarray as xr
+
+from headscope.engine.setup import Setup
+from headscope.errors import RunError
+from headscope.head import Head, read_head
+from headscope.metrics.metric import GROUP, Axis, Grid, label
+from headscope.model.inputs.frame import Bos
+from headscope.model.loading.load import load
+from headscope.model.model import Model
+from headscope.portrait.pairs import Pairs, attention_of
+from headscope.portrait.score import (
+    EVEN,
+    Weights,
+    by_group,
+    gain_of_null,
+    gain_of_rest,
+    information_of_null,
+    information_of_rest,
+    log_likely,
+)
+from headscope.portrait.stage import (
+    FEATURE,
+    HEADS,
+    SHARE,
+    TOKENS,
+    VOCABULARY,
+    Sample,
+    why_no_portrait,
+)
+from headscope.portrait.tables import Vocabulary
+from headscope.portrait.texts import Text, make_texts
+from headscope.results.describe import PORTRAIT, Fact, read_description
+from headscope.results.inspection import read_json
+from headscope.results.measure import heads_of
+from headscope.results.replicates import ratio_of
+from headscope.results.run import read_finished
+from headscope.text.corpus import Corpus
+from headscope.text.sentence import Sentence
+
+FIRST = 400  # sentences of a corpus that has few documents
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """What is known of a head: a sentence with its facts, and how much the portrait explains."""
+
+    head: Head
+    name: str
+    sentence: str
+    facts: tuple[Fact, ...]
+    explained: float  # NaN of a head that is even
+    by: Mapping[str, float]  # what the sink and every group of features add
+    weights: Mapping[str, float]  # of features, the largest first
+
+
+@dataclass(frozen=True, eq=False)
+class Portraits(Mapping[str, Portrait]):
+    """The portraits of a run by the name of the head."""
+
+    result: xr.Dataset
+    model_name: str | None = None  # as it was given to the study
+
+    def __getitem__(self, name: str) -> Portrait:
+        head = read_head(name)
+        if head not in heads_of(self.result):
+            raise KeyError(f"this run has no head {head}")
+        of_head = self.result.sel(layer=head.layer, head=head.head)
+        description = read_description(
+            head, str(of_head["description"].item()), str(of_head[PORTRAIT].item())
+        )
+        weights = dict(
+            zip(of_head[FEATURE].values.tolist(), of_head["portrait_weight"].values.tolist(),
+                strict=True)
+        )  # fmt: skip
+        by = of_head["explained_by"]
+        return Portrait(
+            head,
+            description.name,
+            description.sentence,
+            description.facts,
+            float(of_head["explained"]),
+            dict(zip(by[SHARE].values.tolist(), by.values.tolist(), strict=True)),
+            dict(sorted(weights.items(), key=lambda item: -abs(item[1]))),
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([str(head) for head in heads_of(self.result)])
+
+    def __len__(self) -> int:
+        return len(heads_of(self.result))
+
+    def __repr__(self) -> str:
+        return f"<Portraits of {len(self)} heads of {self.model_name}>"
+
+    def predict(self, sentence: str | Sentence, model: Model | None = None) -> xr.DataArray:
+        """What the portraits say that every head gives to every token of a text.
+
+        Rows of null tokens are NaN; null tokens share evenly what they get. The network is not run,
+        only its tokenizer. A sentence without words lacks what tags and relations would add.
+        """
+        read = Sentence(sentence) if isinstance(sentence, str) else sentence
+        texts = make_texts(model or self._load(), [read], "score", is_passage=False, bos=self._bos)
+        if not texts:
+            raise RunError("The words of the sentence are not in its text; correct their spans.")
+        (text,) = texts
+        pairs = Pairs.of(texts, self.vocabulary, every_row=True)
+        with torch.inference_mode():
+            rest, choices = log_likely(pairs, self.weights)
+        null, left = choices.exp().unflatten(0, (-1, 2)).unbind(1)
+        tokens, heads = len(text), rest.shape[1]
+        predicted = np.full((tokens, tokens, heads), np.nan, dtype=np.float32)
+        predicted[pairs.query] = 0.0
+        shares = rest.exp() * left[torch.from_numpy(pairs.row_of_pair)]
+        predicted[pairs.query[pairs.row_of_pair], pairs.key] = shares.numpy()
+        places = np.arange(tokens)
+        for row, query in enumerate(pairs.query.tolist()):
+            seen = places[text.null & ((places <= query) | (not text.is_causal))]
+            predicted[query, seen] = null[row].numpy() / max(len(seen), 1)
+        array = self._grid.array(
+            np.moveaxis(predicted, -1, 0).reshape(*self._grid.shape, tokens, tokens),
+            Axis("query", range(tokens)),
+            Axis("key", range(tokens)),
+        )
+        return array.assign_coords(token=("key", list(text.encoded.tokens)))
+
+    def score(self, model: Model, corpus: Corpus) -> xr.Dataset:
+        """How much the portraits explain of another text, with errors over its documents.
+
+        A corpus with too few documents for a study of portraits is read from its beginning.
+        """
+        if (len(model.stacks[0].attending), model.heads) != self._grid.shape:
+            raise RunError(
+                f"{model.name} has other heads than this run; give the model of the run."
+            )
+        pairs = Pairs.of(self._texts(model, corpus), self.vocabulary).to(model.device)
+        groups = torch.from_numpy(pairs.row_groups).to(model.device)
+        sums: dict[str, list[torch.Tensor]] = {"total": [], "rest": [], "gain": [], "gain_rest": []}
+        size = max(1, HEADS // model.heads)
+        layers = range(self._grid.shape[0])
+        for start in range(0, len(layers), size):
+            chosen = layers[start : start + size]
+            heads = slice(chosen[0] * model.heads, (chosen[-1] + 1) * model.heads)
+            with torch.inference_mode():
+                shown = attention_of(model, pairs, chosen, TOKENS)
+                of_rest = information_of_rest(pairs, shown)
+                gained = gain_of_rest(pairs, shown, self.weights.pairs[:, heads].to(model.device))
+                sink = self.weights.queries[:, heads].to(model.device)
+                sums["rest"].append(by_group(of_rest, groups))
+                sums["total"].append(by_group(of_rest + information_of_null(pairs, shown), groups))
+                sums["gain_rest"].append(by_group(gained, groups))
+                sums["gain"].append(by_group(gained + gain_of_null(pairs, shown, sink), groups))
+        return self._shares({name: torch.cat(parts, 1).cpu() for name, parts in sums.items()},
+                            len(pairs))  # fmt: skip
+
+    def _shares(self, sums: Mapping[str, torch.Tensor], rows: int) -> xr.Dataset:
+        labelled = {
+            name: label(values.reshape(-1, *self._grid.shape), GROUP, *self._grid.axes)
+            for name, values in sums.items()
+        }
+        is_even = labelled["total"].sum("group") < EVEN * rows
+        found: dict[str, xr.DataArray] = {}
+        for name, gain, total in (
+            ("explained", "gain", "total"),
+            ("explained_rest", "gain_rest", "rest"),
+        ):
+            value, error = ratio_of(labelled[gain], labelled[total])
+            found |= {name: value.where(~is_even), f"{name}_se": error.where(~is_even)}
+        return xr.Dataset(found)
+
+    def _texts(self, model: Model, corpus: Corpus) -> list[Text]:
+        setup = Setup(model, corpus, {}, {}, TOKENS)
+        if why_no_portrait(setup) is None:
+            sample = Sample.draw(setup, self._bos)
+            return [text for texts in sample.texts.values() for text in texts]
+        sentences = list(corpus.select(range(min(len(corpus), FIRST))))
+        return make_texts(model, sentences, "score", is_passage=False, bos=self._bos)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The weights of all heads, those of queries and those of pairs."""
+        stored = self.result["portrait_weight"].transpose(FEATURE, "layer", "head").values
+        flat = torch.from_numpy(np.ascontiguousarray(stored.reshape(len(stored), -1)))
+        queries = len(flat) - self.vocabulary.starts[-1]
+        return Weights(flat[:queries], flat[queries:])
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What the features know besides the text."""
+        stored = self.result.attrs[VOCABULARY]
+        return read_json(stored, Vocabulary, "The vocabulary of the portraits")
+
+    @property
+    def _grid(self) -> Grid:
+        return Grid(tuple(self.result["layer"].values.tolist()), self.result.sizes["head"])
+
+    @property
+    def _bos(self) -> Bos:
+        return "always" if self.result.attrs.get("bos") else "never"
+
+    def _load(self) -> Model:
+        if self.model_name is None:
+            raise RunError("The result does not say of which model it is; give the model.")
+        return load(self.model_name)
+
+
+def portraits(run: str | Path | xr.Dataset) -> Portraits:
+    """The portraits of a finished run, by its directory or its result."""
+    if isinstance(run, xr.Dataset):
+        result, name = run, run.attrs.get("model")
+    else:
+        finished = read_finished(run)
+        result, name = finished.data, finished.model
+    if PORTRAIT not in result:
+        left_out = json.loads(result.attrs.get("left_out", "{}"))
+        reason = left_out.get("explained")
+        raise RunError(
+            f"This run has no portraits: {reason}."
+            if reason
+            else "This run has no portraits; run the study again in a new directory."
+        )
+    return Portraits(result, name)

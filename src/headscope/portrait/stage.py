@@ -1,0 +1,505 @@
+"""The stage of a study that draws the portraits of all heads.
+
+```
+sampled texts ─► some layers at a time ─► fits, facts, sums by group of documents ─► a sealed file
+all files ─► explained, weights, which head?, and a description for every head
+```
+
+A piece is some layers: the weights of no others are held. Batches have a size of their own, and
+pairs lie in the order of the texts, so that the numbers depend neither on the batches of the first
+pass nor on where a piece is computed.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.engine.forward import Allowance
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
+from headscope.files import pack_arrays, unpack_arrays
+from headscope.head import Head
+from headscope.metrics.metric import GROUP, Axis, label
+from headscope.model.inputs.frame import Bos
+from headscope.portrait.facts import (
+    Fact,
+    all_facts,
+    column_share,
+    fit_facts,
+    score_facts,
+    score_second,
+)
+from headscope.portrait.pairs import Attention, Pairs, attention_of, names_of_queries
+from headscope.portrait.score import (
+    EVEN,
+    SHARES,
+    Portraits,
+    Weights,
+    fit_portraits,
+    information_of_null,
+    information_of_rest,
+    log_likely,
+    score_portraits,
+    two_choices,
+)
+from headscope.portrait.tables import Vocabulary
+from headscope.portrait.texts import FEWEST, PARTS, Text, draw_texts, find_documents
+from headscope.results.describe import (
+    PORTRAIT,
+    Description,
+    Gains,
+    HeadMeasures,
+    Rules,
+    Sink,
+    as_text,
+    describe,
+)
+from headscope.results.measure import Measure
+from headscope.results.replicates import ratio_of
+from headscope.workers.threads import use_threads
+
+HEADS = 64  # of a piece, at most, but for a layer that has more
+TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
+RECOGNISED = 60  # texts that heads are recognised from
+VOCABULARY = "portrait_vocabulary"  # attribute: what the tables know besides the text
+FEATURE = "feature"  # the axis of the weights
+SHARE = "explained_with"  # the axis of the shares: the sink, and every group of features
+
+NO_TEXTS = "too few texts of the corpus have words that match their tokens"
+
+Layers = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PortraitStage(Stage[Layers]):
+    """Draws the portraits of all heads."""
+
+    bos: Callable[[Setup], Bos] = lambda setup: setup.bos
+    raw: bool = False  # whether only raw text is read, annotated or not
+    name: str = "portraits"
+
+    noun = "layers"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
+        """Some layers each; none where there is no portrait."""
+        if why_no_portrait(setup) is not None:
+            return ()
+        layers, heads = setup.grid.shape
+        size = max(1, HEADS // heads)
+        return [tuple(range(at, min(at + size, layers))) for at in range(0, layers, size)]
+
+    def size(self, piece: Layers) -> int:
+        """Its layers."""
+        return len(piece)
+
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Drawing":
+        """What is done to some layers."""
+        return Drawing(setup, self.bos(setup), self.raw, threads, setup.model.fingerprint)
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Layers, bytes], folder: Path
+    ) -> xr.Dataset:
+        """The result with everything that is said of the heads."""
+        parts = [unpack_arrays(content) for content in outcomes.values()]
+        if not parts or not parts[0]:
+            missing = json.loads(result.attrs.get("left_out", "{}"))
+            missing |= dict.fromkeys(NAMES, why_no_portrait(setup) or NO_TEXTS)
+            return result.assign_attrs(left_out=json.dumps(missing))
+        drawn = {
+            name: parts[0][name]
+            if name in SHARED
+            else np.concatenate([part[name] for part in parts], axis=-1)
+            for name in parts[0]
+        }
+        sample = Sample.draw(setup, self.bos(setup), raw=self.raw)
+        return with_portraits(setup, result, sample, drawn)
+
+
+def why_no_portrait(setup: Setup) -> str | None:
+    """Why there are no portraits, or None."""
+    if not setup.options.get("portrait", True):
+        return "left out as asked (portrait=False)"
+    if len({document.name for document in find_documents(setup.corpus)}) < FEWEST:
+        return (
+            f"the corpus has fewer than {FEWEST} documents (or blocks of 16 sentences), too few to "
+            "hold some of them out"
+        )
+    return None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The texts of every part, and what their tables know."""
+
+    texts: Mapping[str, Sequence[Text]]
+    vocabulary: Vocabulary
+
+    @classmethod
+    def draw(cls, setup: Setup, bos: Bos, *, raw: bool = False) -> "Sample":
+        """The sample of a study; the vocabulary is that of the texts that are fitted to."""
+        texts = draw_texts(setup, bos, raw=raw)
+        parts = {part: [text for text in texts if text.part == part] for part in PARTS}
+        return cls(parts, Vocabulary.of(parts["fit"], is_causal=setup.model.is_causal))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether every part has texts."""
+        return all(self.texts[part] for part in PARTS)
+
+    def recognised(self) -> list[Text]:
+        """The texts that heads are recognised from: sentences, if there are any."""
+        scored = self.texts["score"]
+        sentences = [text for text in scored if not text.is_passage]
+        return list(sentences or scored)[:RECOGNISED]
+
+
+@dataclass(frozen=True)
+class Drawing(WithModel):
+    """Draws the portraits of the heads of some layers."""
+
+    setup: Setup
+    bos: Bos
+    raw: bool
+    threads: int
+    fingerprint: str  # of the model that the run is of
+
+    def describe(self, layers: Layers, /) -> str:
+        """Name the layers."""
+        return f"The portraits of layers {layers[0]} to {layers[-1]}"
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The texts, drawn once in every process."""
+        return Sample.draw(self.setup, self.bos, raw=self.raw)
+
+    @cached_property
+    def pairs(self) -> dict[str, Pairs]:
+        """The pairs of every part, where the model is."""
+        return {
+            part: Pairs.of(texts, self.sample.vocabulary).to(self.setup.model.device)
+            for part, texts in self.sample.texts.items()
+        }
+
+    def __call__(self, layers: Layers, /) -> bytes:
+        """Everything about the heads of these layers, as the content of a file."""
+        with use_threads(self.threads), torch.inference_mode():
+            if not self.sample.is_enough:
+                return pack_arrays({})
+            attention = {part: self._look(pairs, layers) for part, pairs in self.pairs.items()}
+            facts = all_facts(self.sample.vocabulary)
+            return pack_arrays(draw(self.pairs, attention, facts))
+
+    def _look(self, pairs: Pairs, layers: Layers) -> Attention:
+        setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
+        allowance = Allowance(setup.model.name, tokens)
+        return allowance.use(
+            lambda most: attention_of(setup.model, pairs, layers, most, setup.reading)
+        )
+
+
+SHARED = frozenset({"rows", "null_even"})  # the same for all heads
+
+
+def draw(
+    pairs: Mapping[str, Pairs], attention: Mapping[str, Attention], facts: Sequence[Fact]
+) -> dict[str, np.ndarray]:
+    """The portraits of some heads and everything that is said of them; heads are the last axis."""
+    portraits = fit_portraits(pairs["fit"], attention["fit"])
+    scored, shown = pairs["score"], attention["score"]
+    scores = score_portraits(scored, shown, portraits)
+    found: dict[str, Tensor | np.ndarray] = {
+        "query_weights": portraits.whole.queries,
+        "pair_weights": portraits.whole.pairs,
+        "total": scores.total,
+        "total_rest": scores.total_rest,
+        "by_share": scores.by_share,
+        "only": scores.only,
+        "rows": scores.rows,
+    }
+    found |= draw_facts(pairs, attention, facts, portraits)
+    found["column"], found["column_error"] = column_share(scored, shown)
+    found |= draw_sink(scored, shown)
+    width = information_of_null(scored, shown) + information_of_rest(scored, shown)
+    rest = information_of_rest(scored, shown).sum(0) / shown.rest.double().sum(0).clamp(min=1e-9)
+    found["width"], found["width_rest"] = (-width.mean(0)).exp(), (-rest).exp()
+    found |= recognisable(scored, shown)
+    return {
+        name: values.cpu().numpy() if isinstance(values, Tensor) else values
+        for name, values in found.items()
+    }
+
+
+def draw_facts(
+    pairs: Mapping[str, Pairs],
+    attention: Mapping[str, Attention],
+    facts: Sequence[Fact],
+    portraits: Portraits,
+) -> dict[str, np.ndarray]:
+    """What every fact explains where facts are chosen, where they are scored, and in passages."""
+    weights = fit_facts(pairs["fit"], attention["fit"], facts)
+    found: dict[str, np.ndarray] = {}
+    tables: dict[str, Gains] = {}
+    position = {
+        part: log_likely(pairs[part], Weights(portraits.whole.queries, portraits.nested[0]))[
+            0
+        ].exp()
+        for part in ("choose", "score")
+    }
+    for name, part in (("chosen", "choose"), ("scored", "score")):
+        of_part = pairs[part], attention[part], facts, weights
+        tables[name] = score_facts(*of_part, position[part])
+    only = {part: pairs[part].is_passage for part in ("fit", "score")}
+    in_passages = fit_facts(pairs["fit"], attention["fit"], facts, only["fit"])
+    tables["repeated"] = score_facts(
+        pairs["score"], attention["score"], facts, in_passages, position["score"], only["score"]
+    )
+    for name, gains in tables.items():
+        for column, values in vars(gains).items():
+            found[f"{name}/{column}"] = values
+    names = [fact.name for fact in facts]
+    first = np.array([first_fact(names, tables, head) for head in range(weights.shape[1])])
+    found["second"] = score_second(pairs["choose"], attention["choose"], facts, first, weights)
+    return found
+
+
+def first_fact(names: Sequence[Any], tables: Mapping[str, Gains], head: int) -> int:
+    """The fact that a second one is added to: the one that has a name, or a slight lean."""
+    rules = Rules(
+        HeadMeasures.of_facts(
+            names, tables["chosen"].of_head(head), tables["scored"].of_head(head),
+            tables["repeated"].of_head(head),
+        )
+    )  # fmt: skip
+    plain = rules.plain()
+    return -1 if (place := rules.first_lean() if plain is None else plain) is None else place
+
+
+def draw_sink(pairs: Pairs, attention: Attention) -> dict[str, np.ndarray | Tensor]:
+    """How much null tokens get: of all rows, of sentences, of passages, and the first of them."""
+    even = pairs.nulls / (pairs.nulls + pairs.keys)
+    is_passage = torch.from_numpy(pairs.is_passage).to(attention.null.device)
+    return {
+        "null": attention.null.mean(0),
+        "null_first": attention.first.mean(0),
+        "null_sentences": attention.null[~is_passage].mean(0),  # NaN where there are none
+        "null_passages": attention.null[is_passage].mean(0),
+        "null_even": np.array([even.mean()]),
+    }
+
+
+def recognisable(pairs: Pairs, attention: Attention) -> dict[str, Tensor]:
+    """The weights of the texts that heads are recognised from."""
+    rows, of_pairs = rows_recognised(pairs)
+    return {
+        "recognised_pairs": attention.pairs[:of_pairs].half(),
+        "recognised_null": attention.null[:rows].half(),
+    }
+
+
+def rows_recognised(pairs: Pairs) -> tuple[int, int]:
+    """How many rows and pairs the texts have that heads are recognised from; they come first."""
+    rows = int(np.searchsorted(pairs.row_text, RECOGNISED))
+    return rows, int(pairs.keys[:rows].sum())
+
+
+def which_head(pairs: Pairs, attention: Attention, weights: Weights) -> tuple[float, float]:
+    """The share of heads whose weights are likeliest under their own portrait.
+
+    First by one text each, on average over the texts, then by all of them.
+    """
+    likely, choice = log_likely(pairs, weights)
+    given = two_choices(attention)
+    heads = attention.pairs.shape[1]
+    own = torch.arange(heads, device=likely.device)
+    total = likely.new_zeros(heads, heads)
+    rows = np.searchsorted(pairs.row_text, np.arange(len(pairs.texts) + 1))
+    stops = np.concatenate([[0], np.cumsum(pairs.keys)])[rows]
+    found: list[float] = []
+    for text in range(len(pairs.texts)):
+        here = slice(int(stops[text]), int(stops[text + 1]))
+        choices = slice(2 * int(rows[text]), 2 * int(rows[text + 1]))
+        if here.start == here.stop:
+            continue
+        scores = attention.pairs[here].T @ likely[here] + given[choices].T @ choice[choices]
+        total += scores
+        found.append(float((scores.argmax(1) == own).float().mean()))
+    return float(np.mean(found)), float((total.argmax(1) == own).float().mean())
+
+
+def with_portraits(
+    setup: Setup, result: xr.Dataset, sample: Sample, drawn: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """The result with shares, weights, names and sentences."""
+    grid = setup.grid
+    vocabulary = sample.vocabulary
+    variables = shares_of(setup, drawn)
+    weights = np.concatenate([drawn["query_weights"], drawn["pair_weights"]]).astype(np.float32)
+    features = (*names_of_queries(vocabulary), *vocabulary.names)
+    variables["portrait_weight"] = grid.array(
+        weights.T.reshape(*grid.shape, -1), Axis(FEATURE, tuple(features))
+    )
+    descriptions = describe_all(setup, sample, drawn)
+    sentences = [description.sentence for description in descriptions]
+    names = [description.name for description in descriptions]
+    stored = [as_text(description) for description in descriptions]
+    for name, texts in (("description", sentences), ("behaviour", names), (PORTRAIT, stored)):
+        variables[name] = grid.array(np.array(texts).reshape(grid.shape))
+    one, every = recognise(sample, drawn)
+    counts = {part: len(texts) for part, texts in sample.texts.items()}
+    attributes = {
+        "which_head_one": one,
+        "which_head_all": every,
+        "portrait_texts": json.dumps(counts),
+        VOCABULARY: json.dumps(asdict(vocabulary)),
+    }
+    return result.assign(variables).assign_attrs(attributes)
+
+
+def shares_of(setup: Setup, drawn: Mapping[str, np.ndarray]) -> dict[str, xr.DataArray]:
+    """What the portraits explain, with standard errors and the sums behind them."""
+    grid = setup.grid
+    shares = Axis(SHARE, SHARES)
+    total, by_share = drawn["total"], drawn["by_share"]
+    numerators = {
+        "explained": (by_share.sum(0), total),
+        "explained_rest": (by_share[1:].sum(0), drawn["total_rest"]),
+        "explained_by": (by_share, total),
+        "explained_only": (drawn["only"], total),
+    }
+    is_even = total.sum(0) < EVEN * drawn["rows"].sum()
+    is_even = xr.DataArray(is_even.reshape(grid.shape), dims=("layer", "head"))
+    variables: dict[str, xr.DataArray] = {}
+    for name, (given, whole) in numerators.items():
+        axes = (shares,) if given.ndim == 3 else ()
+        numerator = of_groups(setup, given, *axes)
+        denominator = of_groups(setup, whole)
+        value, error = ratio_of(numerator, denominator)
+        variables[name] = value.where(~is_even).astype(np.float32)
+        variables[f"{name}_se"] = error.where(~is_even).astype(np.float32)
+        variables[f"{name}_numerator"] = numerator
+        variables[f"{name}_denominator"] = denominator
+    return variables
+
+
+def of_groups(
+    setup: Setup, values: Float[np.ndarray, "*share group head"], *axes: Axis
+) -> xr.DataArray:
+    """Sums by group with the axes of the result."""
+    grid = setup.grid
+    moved = np.moveaxis(values, -2, 0)  # group share head
+    shaped = moved.reshape(*moved.shape[:-1], *grid.shape)
+    if axes:
+        shaped = np.moveaxis(shaped, 1, -1)
+    return label(np.ascontiguousarray(shaped), GROUP, *grid.axes, *axes)
+
+
+def describe_all(
+    setup: Setup, sample: Sample, drawn: Mapping[str, np.ndarray]
+) -> list[Description]:
+    """The descriptions of all heads, in the order of layers and heads."""
+    names = [fact.name for fact in all_facts(sample.vocabulary)]
+    tables = {
+        name: Gains(**{column.partition("/")[2]: values for column, values in drawn.items()
+                       if column.startswith(f"{name}/")})
+        for name in ("chosen", "scored", "repeated")
+    }  # fmt: skip
+    total = drawn["total"].sum(0)
+    shares = drawn["by_share"].sum(1) / np.maximum(total, 1e-12)
+    is_even = total < EVEN * drawn["rows"].sum()
+    null_names = names_of_nulls(sample)
+    layers, heads = setup.grid.shape
+    descriptions: list[Description] = []
+    for place in range(layers * heads):
+        by = dict(zip(SHARES, shares[:, place].tolist(), strict=True))
+        measures = HeadMeasures.of_facts(
+            names, *(table.of_head(place) for table in tables.values())
+        )
+        measures = replace(
+            measures,
+            head=Head(setup.grid.layers[place // heads], place % heads),
+            is_causal=setup.model.is_causal,
+            second=drawn["second"][:, place],
+            sink=sink_of(drawn, place, null_names, by["sink"]),
+            width=float(drawn["width"][place]),
+            width_rest=float(drawn["width_rest"][place]),
+            column=float(drawn["column"][place]),
+            column_error=float(drawn["column_error"][place]),
+            explained=float("nan") if is_even[place] else sum(by.values()),
+            by=by,
+        )
+        descriptions.append(describe(measures))
+    return descriptions
+
+
+def names_of_nulls(sample: Sample) -> tuple[str, ...]:
+    """What null tokens are called: as the tokenizer calls them, or the first token."""
+    text = sample.texts["score"][0]
+    encoded = text.encoded
+    names: list[str] = []
+    for token, is_null, is_special in zip(encoded.tokens, text.null, encoded.special, strict=True):
+        if is_null:
+            names.append(token.strip() if is_special else "the first token")
+    return tuple(dict.fromkeys(names))
+
+
+def sink_of(
+    drawn: Mapping[str, np.ndarray], place: int, names: Sequence[str], explains: float
+) -> Sink:
+    """The null tokens of a head, of two the one that gets twice as much as the other."""
+    share, first = float(drawn["null"][place]), float(drawn["null_first"][place])
+    name = " and ".join(names)
+    if len(names) == 2:
+        if first >= 2 * (share - first):
+            name = names[0]
+        elif share - first >= 2 * first:
+            name = names[1]
+    short = {"the first token": "first token"}.get(name, "delimiters" if " and " in name else name)
+    parts = (float(drawn[f"null_{kind}"][place]) for kind in ("sentences", "passages"))
+    sentences, passages = (value if np.isfinite(value) else None for value in parts)
+    return Sink(name, short, share, float(drawn["null_even"][0]), explains, sentences, passages)
+
+
+def recognise(sample: Sample, drawn: Mapping[str, np.ndarray]) -> tuple[float, float]:
+    """How many heads are recognised, from one text and from all."""
+    pairs = Pairs.of(sample.recognised(), sample.vocabulary)
+    null = torch.from_numpy(drawn["recognised_null"]).float()
+    weights = torch.from_numpy(drawn["recognised_pairs"]).float()
+    attention = Attention(weights, null, null)
+    whole = Weights(*(torch.from_numpy(drawn[name]) for name in ("query_weights", "pair_weights")))
+    with torch.inference_mode():
+        return which_head(pairs, attention, whole)
+
+
+def _measure(name: str, title: str, meaning: str, formula: str, **more: Any) -> Measure:
+    return Measure(
+        name, title, meaning, formula, "Headscope's own; see docs/portraits.md",
+        cost="a sample of the texts once more, and a fit", more="is better described", **more,
+    )  # fmt: skip
+
+
+AXIS_TITLES = {SHARE: "features"}
+MEASURES = (
+    _measure("explained", "Explained by the portrait",
+             "How much of the head's attention its portrait accounts for, on texts that it was not "
+             "fitted to. 0: even attention; 1: all that any description could say.",
+             "(CE_even − CE_portrait) / (CE_even − H), over rows that see two keys or more"),
+    _measure("explained_rest", "Explained beside null tokens",
+             "The same of what is left when null tokens are set aside, every row weighted by it.",
+             "the same over the keys that are not null"),
+    _measure("explained_by", "Explained, feature by feature",
+             "What every kind of feature adds to those before it: the sink first, then position.",
+             "differences of nested fits, as shares of CE_even − H", axes=AXIS_TITLES),
+    _measure("explained_only", "Explained by this alone",
+             "What is lost when one kind of feature is left out and all others stay.",
+             "difference of the whole fit and one without it", axes=AXIS_TITLES),
+)  # fmt: skip
+NAMES = tuple(measure.name for measure in MEASURES)

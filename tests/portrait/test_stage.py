@@ -1,0 +1,118 @@
+"""Portraits as a stage of a study: the same whatever the batches and pieces, stored, and read."""
+
+import json
+import pickle
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.portrait import stage
+from headscope.portrait.stage import PortraitStage
+from headscope.results.describe import LONGEST
+from headscope.text.corpus import Corpus
+from tests.references.portrait_sample import model, setup
+
+
+@cache
+def corpus() -> Corpus:
+    """The first documents of the demo corpus."""
+    return hs.demo_corpus().select(range(170))
+
+
+@cache
+def result() -> xr.Dataset:
+    return hs.study("vig2019", model("mini-gpt2"), corpus())
+
+
+def test_batches_of_another_size_give_the_same_portraits() -> None:
+    other = hs.study("vig2019", model("mini-gpt2"), corpus(), batch_tokens=300)
+    assert (other["description"] == result()["description"]).all()
+    np.testing.assert_array_equal(other["portrait_weight"], result()["portrait_weight"])
+    np.testing.assert_array_equal(other["explained"], result()["explained"])
+
+
+def test_pieces_of_fewer_layers_give_the_same_portraits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "HEADS", 24)
+    found = setup("mini-gpt2")
+    assert PortraitStage().pieces(found, xr.Dataset()) == [(0, 1, 2), (3, 4, 5), (6, 7)]
+    other = hs.study("vig2019", model("mini-gpt2"), corpus())
+    assert (other["behaviour"] == result()["behaviour"]).all()
+    np.testing.assert_allclose(other["explained"], result()["explained"], atol=2e-3)
+
+
+def test_work_that_was_sent_elsewhere_does_the_same() -> None:
+    work = PortraitStage().work(setup("mini-gpt2"), xr.Dataset(), 1, Path())
+    sent = pickle.loads(pickle.dumps(work))
+    assert sent((3,)) == work((3,))
+
+
+def test_a_run_holds_what_portraits_say() -> None:
+    found = result()
+    assert found["explained"].dims == ("layer", "head")
+    assert found["explained_by"].dims == ("layer", "head", "explained_with")
+    assert found["explained_with"].values.tolist() == [
+        "sink", "position", "marks", "repetition", "token", "word_class", "syntax",
+    ]  # fmt: skip
+    assert 0.6 < float(found["explained"].median()) < 0.95
+    assert 0 < float(found["explained_se"].median()) < 0.1
+    assert 0.3 < found.attrs["which_head_one"] <= found.attrs["which_head_all"] <= 1
+    assert str(found["description"].values[4, 2])[:35] == "L4H2 looks at the previous token (9"
+    sentences = found["description"].values.ravel().tolist()
+    assert max(map(len, sentences)) <= LONGEST
+    assert all(sentence.endswith(".") for sentence in sentences)
+
+
+def test_portraits_are_left_out_as_asked() -> None:
+    found = hs.study("vig2019", model("mini-gpt2"), corpus().select(range(40)), portrait=False)
+    assert json.loads(found.attrs["left_out"])["explained"] == "left out as asked (portrait=False)"
+    assert "description" not in found
+    with pytest.raises(RunError, match=r"no portraits: left out as asked \(portrait=False\)\."):
+        hs.portraits(found)
+
+
+def test_a_corpus_of_few_documents_has_no_portraits() -> None:
+    found = hs.study("vig2019", model("mini-gpt2"), corpus().select(range(40)))
+    reason = json.loads(found.attrs["left_out"])["explained"]
+    assert reason.startswith("the corpus has fewer than 8 documents")
+
+
+def test_a_head_is_asked_for_by_its_name() -> None:
+    portraits = hs.portraits(result())
+    portrait = portraits["L4H2"]
+    assert len(portraits) == 64 and list(portraits)[:2] == ["L0H0", "L0H1"]
+    assert portrait.name == "previous token"
+    assert portrait.sentence == str(result()["description"].values[4, 2])
+    assert portrait.facts[0].key == "-1" and portrait.facts[0].words == "the previous token"
+    assert portrait.explained == pytest.approx(sum(portrait.by.values()), abs=1e-5)
+    assert next(iter(portrait.weights)) == "offset: -1"
+    with pytest.raises(KeyError, match="no head L9H0"):
+        portraits["L9H0"]
+
+
+def test_a_prediction_is_a_row_for_every_query_and_near_what_the_head_does() -> None:
+    text = "The old ship left the harbour at dawn."
+    predicted = hs.portraits(result()).predict(text, model("mini-gpt2"))
+    assert predicted.dims == ("layer", "head", "query", "key")
+    np.testing.assert_allclose(predicted.sum("key").values[:, :, 1:], 1, atol=1e-5)
+    assert predicted["token"].values.tolist()[:3] == ["The", " old", " ship"]
+    weights = model("mini-gpt2").trace(text).weights
+    for layer, head in ((4, 2), (4, 0), (2, 6)):
+        given = weights[layer][head].numpy()[1:]
+        error = np.abs(predicted.values[layer, head, 1:] - given).sum(1).mean() / 2
+        even = np.tril(np.ones_like(weights[layer][head]))
+        even = (even / even.sum(1, keepdims=True))[1:]
+        assert error < 0.4 * np.abs(even - given).sum(1).mean() / 2
+
+
+def test_scores_on_other_text_are_near_those_of_the_run() -> None:
+    other = hs.demo_corpus().select(range(600, 760))
+    scores = hs.portraits(result()).score(model("mini-gpt2"), other)
+    difference = abs(scores["explained"] - result()["explained"]).median()
+    assert float(difference) < 0.05
+    with pytest.raises(RunError, match="has other heads than this run"):
+        hs.portraits(result().isel(layer=[0, 1])).score(model("mini-gpt2"), other)
