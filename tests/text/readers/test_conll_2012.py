@@ -1,9 +1,6 @@
 from itertools import count
 from pathlib import Path
 
-import pytest
-
-from headscope.errors import CorpusError
 from headscope.text.readers.conll import read_conll2012
 from headscope.text.sentence import Mention, Sentence
 
@@ -52,27 +49,3 @@ def test_words_tags_and_crossing_mentions(tmp_path: Path) -> None:
 def test_the_part_belongs_to_the_document(tmp_path: Path) -> None:
     found = [(sentence.document, sentence.id) for sentence in read(tmp_path, DOCUMENT)]
     assert found == [("bc/x; part 000", "1"), ("bc/x; part 000", "2"), ("bc/x; part 001", "1")]
-
-
-BEGIN = "#begin document (x); part 000\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "part"),
-    [
-        (row(0, "a", "X", "-"), 1, "words outside a document"),
-        (BEGIN + row(0, "a", "X", "-") + "\n", 1, "never ends"),
-        (BEGIN + "bc/x 0 0 a X\n", 2, "5 columns where CoNLL-2012 has at least 12"),
-        (BEGIN + row(0, "a", "X", "(1") + "\n#end document\n", 2, "never closed"),
-        (BEGIN + row(0, "a", "X", "1)") + "\n#end document\n", 2, "closed but not open"),
-        (BEGIN + row(0, "a", "X", "1") + "\n#end document\n", 2, "is not like (1|(2)|3)"),
-        ("#begin document x\n", 1, "is not `#begin document (name); part 000`"),
-    ],
-)
-def test_a_mistake_is_named_by_file_and_line(
-    tmp_path: Path, text: str, line: int, part: str
-) -> None:
-    with pytest.raises(CorpusError) as caught:
-        read(tmp_path, text)
-    assert f"sample.conll:{line}: " in str(caught.value)
-    assert part in str(caught.value)
