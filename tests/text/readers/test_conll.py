@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
-from headscope.text.readers.conll import Fused, merge_fused, read_conllu
+from headscope.text.readers.conll import Fused, merge_fused, read_conll2012, read_conllu
 from headscope.text.sentence import ROOT, Mention, Sentence, Word, problem
 from tests.references.random_sentences import heads, sentences, to_conllu
 from tests.tools.check_treebank import check_file
@@ -196,3 +196,49 @@ def test_merged_words_form_a_tree_over_the_written_tokens(data: st.DataObject) -
             if s == token
         ]
         assert word.head in old
+
+
+def row_2012(index: int, word: str, tag: str, coreference: str, predicates: str = "") -> str:
+    return f"bc/x 0 {index} {word} {tag} (TOP* - - - Speaker#1 * {predicates} {coreference}\n"
+
+
+def read_2012(path: Path, text: str) -> list[Sentence]:
+    file = path / "sample.conll"
+    file.write_text(text, encoding="utf-8")
+    return list(read_conll2012(file, map(str, count(1))))
+
+
+DOCUMENT = (
+    "#begin document (bc/x); part 000\n"
+    + row_2012(0, "-LRB-", "-LRB-", "(12|(3")
+    + row_2012(1, "She", "PRP", "(7)|3)", "(V*) *")
+    + row_2012(2, "left", "VBD", "12)")
+    + row_2012(3, "/.", ".", "-")
+    + "\n"
+    + row_2012(0, "So", "RB", "-")
+    + "\n#end document\n#begin document (bc/x); part 001\n"
+    + row_2012(0, "It", "PRP", "(3)")
+    + "\n#end document\n"
+)
+
+
+def test_words_tags_and_crossing_mentions(tmp_path: Path) -> None:
+    first = read_2012(tmp_path, DOCUMENT)[0]
+    assert first.text == "( She left ."
+    assert [(w.xpos, first.text[w.start : w.end]) for w in first.words] == [
+        ("-LRB-", "("),
+        ("PRP", "She"),
+        ("VBD", "left"),
+        (".", "."),
+    ]
+    assert first.mentions == (
+        Mention("12", ((0, 3),)),
+        Mention("3", ((0, 2),)),
+        Mention("7", ((1, 2),)),
+    )
+    assert all(word.head is None for word in first.words)
+
+
+def test_the_part_belongs_to_the_document(tmp_path: Path) -> None:
+    found = [(sentence.document, sentence.id) for sentence in read_2012(tmp_path, DOCUMENT)]
+    assert found == [("bc/x; part 000", "1"), ("bc/x; part 000", "2"), ("bc/x; part 001", "1")]
