@@ -216,7 +216,7 @@ def test_a_report_names_the_heads_and_what_is_missing(study: str, runs: dict[str
     if study == "vig2019":
         assert "looks least far: 1.00 tokens" in page
     else:
-        assert "the previous token" in page and "left out" in page
+        assert "the previous token" in page and "Without " in page
 
 
 @pytest.mark.parametrize("study", ["clark2019", "luger2026"])
@@ -249,6 +249,7 @@ def test_views_show_the_weights_of_the_network(
 ) -> None:
     trace, (ids, weights) = minilm.trace(CUT), plain.read(CUT)
     for view in (trace.head_view(), trace.model_view(), trace.neuron_view()):
+        assert view.payload.header["model"] == "model"  # the last part of its path
         stack = view.payload.header["stacks"][0]
         assert list(stack["queries"]["labels"]) == plain.tokens(ids)
         for layer, entry in stack["sets"]["raw"]["layers"].items():

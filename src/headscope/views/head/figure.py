@@ -32,7 +32,7 @@ from headscope.views.lines import (
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers, span
 from headscope.views.weights import reference, shown_weights
 from headscope.views.window import cut, spans
-from headscope.wording import counted
+from headscope.wording import counted, model_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def draw(trace: "Trace", state: "HeadState", _: "Scores | None") -> Figure:
     note = f" · {counted(left_out, 'weaker lines')} left out" if left_out else ""
     if state.hide:
         note += f" · {' and '.join(state.hide)} hidden ({picture.hidden:.0%})"
-    _draw_title(figure, f"{trace.model} · {shown_layers(state)}{note}", heads, state)
+    _draw_title(figure, f"{model_title(trace.model)} · {shown_layers(state)}{note}", heads, state)
     return figure
 
 
@@ -257,7 +257,7 @@ def _placed(labels: list[str], before: list[int]) -> tuple[list[tuple[float, int
 def _title(figure: Figure, trace: "Trace", state: "HeadState", most: float) -> None:
     tall = figure.get_size_inches()[1]
     heads = picture_name(state) or f"mean of heads {span(state.heads)}"
-    said = f"{short(trace.model, 40)} · {shown_layers(state)} · {heads}"
+    said = f"{short(model_title(trace.model), 40)} · {shown_layers(state)} · {heads}"
     figure.text(_MARGIN / _WIDE, 1 - 0.17 / tall, said, va="center", color=PRINT_FAINT)
     figure.text(
         _MARGIN / _WIDE, 1 - 0.36 / tall, f"{_whose(trace, state)}; the darkest is {most:.3f}",

@@ -15,6 +15,7 @@ from headscope.views.lines import binned, drawing, lines, opacity, width
 from headscope.views.payload import Scores, ordering_scores
 from headscope.views.state import chosen_stack
 from headscope.views.weights import chosen_weights, reference
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,9 @@ def draw(trace: "Trace", state: "ModelState", scores: Scores | None) -> Figure:
     figure.subplots_adjust(
         left=0.1 / wide, right=1 - 0.1 / wide, top=1 - 0.45 / tall, bottom=0.1 / tall, wspace=0.1
     )
-    figure.text(0.5, 1 - 0.15 / tall, trace.model, ha="center", va="center", color=PRINT_FAINT)
+    figure.text(
+        0.5, 1 - 0.15 / tall, model_title(trace.model), ha="center", va="center", color=PRINT_FAINT
+    )
     return figure
 
 
