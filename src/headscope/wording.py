@@ -1,6 +1,7 @@
 """Small pieces of English that messages share."""
 
 import unicodedata
+from pathlib import Path
 
 _CUT = " …"
 _JOINERS = "\u200c\u200d"  # emoji sequences and Indic scripts need them
@@ -24,6 +25,11 @@ def shorten(text: str, width: int) -> str:
     room = line[: width - len(_CUT) + 1]
     whole, space, _ = room.rpartition(" ")
     return (whole if space else room[:-1]).rstrip(" ,;:") + _CUT
+
+
+def model_title(name: str) -> str:
+    """The name of a model as a title has it: of a local directory or file its last part."""
+    return Path(name).name if Path(name).is_absolute() else name
 
 
 def is_number(text: str) -> bool:

@@ -7,9 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import headscope as hs
-from headscope.cli import app, main
-from tests.contracts.families import REFUSED
-from tests.contracts.family import tokenizer
+from headscope.cli import app
 from tests.references.tiny_families import save
 
 
@@ -92,22 +90,6 @@ def test_sinks_are_mentioned(tmp_path: Path) -> None:
 
 def test_a_family_that_cannot_be_padded_says_so(tmp_path: Path) -> None:
     assert "only texts of equal length" in run(save("ConvBERT", tmp_path))
-
-
-def test_a_refused_model_is_one_sentence_and_exit_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused, _ = next(entry for entry in REFUSED if entry[0].name == "Longformer")
-    refused.network().save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
-    capsys.readouterr()
-    monkeypatch.setattr("sys.argv", ["headscope", "check", str(tmp_path)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    printed = capsys.readouterr()
-    assert stop.value.code == 2 and printed.out == ""
-    assert "only in a band around each token" in printed.err
-    assert len(printed.err.strip().splitlines()) == 1
 
 
 def test_check_describes_the_model_for_programs() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 import headscope
 from headscope import cli
-from headscope.errors import HeadscopeError
 
 
 def run_python(code: str) -> str:
@@ -47,19 +46,6 @@ def test_help_lists_every_command_of_the_design() -> None:
     shown = run_headscope("--help").stdout
     for name in ("annotate", "check", "demo", "report", "study", "view"):
         assert f"\n  {name} " in shown
-
-
-def test_a_users_mistake_is_one_sentence_and_exit_code_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(**options: object) -> None:
-        raise HeadscopeError("no such thing: give another.")
-
-    monkeypatch.setattr(cli, "app", fail)
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert stopped.value.code == 2
-    assert capsys.readouterr().err == "headscope: no such thing: give another.\n"
 
 
 def test_ctrl_c_says_how_to_go_on() -> None:

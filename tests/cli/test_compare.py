@@ -33,10 +33,3 @@ def test_other_networks_are_shown_by_matched_heads_and_by_depth(tmp_path: Path) 
     assert "trained apart" in shown and "Heads that do the same" in shown and "layer 0" in shown
     forced = CliRunner().invoke(app, ["compare", str(a), str(b), "--by", "index"], env=WIDE).stdout
     assert "by index as asked" in forced and "Heads that do the same" not in forced
-
-
-def test_an_unknown_way_and_a_missing_run_are_one_sentence() -> None:
-    shown = CliRunner().invoke(app, ["compare", "a", "b", "--by", "name"])
-    assert shown.exit_code == 2 and "none of auto, index, matched" in shown.output
-    shown = CliRunner().invoke(app, ["compare", "no/such", "run"])
-    assert "no/such has no result.nc" in str(shown.exception)

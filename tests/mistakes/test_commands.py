@@ -16,97 +16,142 @@ from headscope import cli
 
 BROKEN = "1\tHello\t_\tX\t_\t_\t7\troot\t_\t_\n\n"
 
-# What is typed, and a part of what is answered. `pipe` is a spaCy pipeline in the directory.
-CARELESS = [
-    ("chek mini-gpt2", "Did you mean 'check'?"),
-    ("--nonsense", "--nonsense"),  # the words before it are those of the installed Click
-    ("study caf\udce9 --model mini-gpt2", "is not UTF-8"),
-    # annotate
-    ("annotate none.txt --out c.parquet", "no file or directory none.txt"),
-    ("annotate '' --out c.parquet", "is empty"),
-    ("annotate notes.txt --out ''", "--out is empty"),
-    ("annotate notes.txt --out=", "--out is empty"),
-    ("annotate notes.txt", "Missing option '--out'"),
-    ("annotate --out c.parquet", "Missing argument"),
-    ("annotate notes.txt --out c.csv", "c.csv; give a name in .parquet"),
-    ("annotate a.docx --out c.parquet --spacy pipe", "the ending '.docx', which no reader knows"),
-    ("annotate ending --out c.parquet --spacy pipe", "no ending"),
-    ("annotate latin.txt --out c.parquet --spacy pipe", "latin.txt is not UTF-8 at byte offset 3"),
-    ("annotate empty --out c.parquet --spacy pipe", "No file in empty ends in .parquet, .arrow"),
-    ("annotate blank.txt --out c.parquet --spacy pipe", "There is no text in blank.txt"),
-    ("annotate cut.txt.gz --out c.parquet --spacy pipe", "cut.txt.gz is cut short or damaged"),
-    ("annotate rows.parquet --column b --out c.parquet --spacy pipe", "no column 'b'; name one"),
-    ("annotate no/dataset --out c.parquet --spacy pipe", "no/dataset"),
-    ("annotate broken.conllu --out c.parquet --spacy pipe", "broken.conllu:1: the head '7'"),
-    ("annotate broken.jsonl --out c.parquet --spacy pipe", "broken.jsonl:1: not JSON"),
-    ("annotate notes.txt words.jsonl --out c.parquet", "notes.txt is raw text and words.jsonl a"),
-    ("annotate notes.txt --out c.parquet --spacy xx_none", "python -m spacy download xx_none"),
-    ("annotate notes.txt --out c.parquet --spacy notes.txt", "notes.txt"),
-    ("annotate notes.txt --out c.parquet --processes 0", "ask for at least one"),
-    ("annotate notes.txt --out c.parquet --processes -2", "ask for at least one"),
-    ("annotate notes.txt --out c.parquet --processes two", "Invalid value for '--processes'"),
-    ("annotate notes.txt --out c.parquet --engine slurm", "no engine 'slurm'"),
-    ("annotate notes.txt --out c.parquet --workers 2", "--engine ray"),
-    ("annotate notes.txt --out notes.txt/c.parquet --spacy pipe --processes 1", "Cannot write"),
-    ("annotate notes.txt --out nothing://c.parquet", "nothing://c.parquet cannot be reached"),
-    # check
-    ("check none/model", "none/model"),
-    ("check ''", "is empty"),
-    ("check notes.txt", "notes.txt"),
-    ("check empty", "empty"),
-    ("check mini-gtp2", "mini-gtp2"),
-    ("check mini-gpt2 --dtype float12", "float12"),
-    ("check mini-gpt2 --device nowhere", "nowhere"),
-    # compare
-    ("compare none other", "none has no result.nc"),
-    ("compare none", "Missing argument"),
-    ("compare empty empty --rows 0", "Invalid value for '--rows'"),
-    ("compare empty empty --out ''", "--out is empty"),
-    ("compare notes.txt notes.txt", "notes.txt"),
-    # demo
-    ("demo --out ''", "--out is empty"),
-    ("demo --out notes.txt", "notes.txt"),
-    ("demo --out full", "full already has something else in it"),
-    ("demo --sentences 0", "Invalid value for '--sentences'"),
-    ("demo --sentences many", "Invalid value for '--sentences'"),
-    # report
-    ("report none", "none"),
-    ("report ''", "is empty"),
-    ("report notes.txt", "notes.txt"),
-    ("report empty", "empty"),
-    ("report none --out ''", "--out is empty"),
-    ("report", "Missing argument"),
-    # serve
-    ("serve none", "none"),
-    ("serve ''", "is empty"),
-    ("serve --port 99999", "Invalid value for '--port'"),
-    ("serve --port here", "Invalid value for '--port'"),
-    # study
-    ("study vig2020 --model mini-gpt2 --corpus demo --out run", "vig2020"),
-    ("study vig2019 --model mini-gpt2 --corpus '' --out run", "--corpus is empty"),
-    ("study vig2019 --model mini-gpt2 --corpus demo --out ''", "--out is empty"),
-    ("study vig2019 --model none/model --corpus demo --out run", "none/model"),
-    ("study vig2019 --model mini-gpt2 --corpus none.conllu --out run", "none.conllu"),
-    ("study vig2019 --model mini-gpt2 --corpus a.docx --out run", "'.docx'"),
-    ("study vig2019 --model mini-gpt2 --corpus empty --out run", "No file in empty ends in"),
-    ("study vig2019 --model mini-gpt2 --corpus broken.conllu --out run", "broken.conllu:1:"),
-    ("study vig2019 --model mini-gpt2 --corpus rows.parquet --column b --out run", "no column 'b'"),
-    ("study vig2019 --model mini-gpt2 --corpus rows.parquet --layout x --out run", "layout='x' is"),
-    ("study vig2019 --model mini-gpt2 --corpus demo --out run --sentences 0", "'--sentences'"),
-    ("study vig2019 --model mini-gpt2 --corpus demo --out run --engine slurm", "'slurm'"),
-    # view
-    ("view 'A cat.' --model mini-gpt2", "Missing option '--out'"),
-    ("view 'A cat.' --model mini-gpt2 --out ''", "--out is empty"),
-    ("view '' --model mini-gpt2 --out v.html", "is empty"),
-    ("view 'A cat.' --model mini-gpt2 --out v.docx", ".docx"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --kind tail", "choose head, model, neuron"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --layer 99", "99"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --layer -1", "-1"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --heads 99", "99"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --heads abc", "abc"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --generate -1", "Invalid value for '--gener"),
-    ("view 'A cat.' --model mini-gpt2 --out notes.txt/v.html", "notes.txt"),
-]
+# What is typed after the name of a command, and a part of what is answered.
+# `pipe` is a spaCy pipeline in the directory.
+MISTAKES: dict[str, list[tuple[str, str]]] = {
+    "": [
+        ("chek mini-gpt2", "Did you mean 'check'?"),
+        ("--nonsense", "--nonsense"),  # the words before it are those of the installed Click
+        ("study caf\udce9 --model mini-gpt2", "is not UTF-8"),
+    ],
+    "annotate": [
+        ("none.txt --out c.parquet", "no file or directory none.txt"),
+        ("'' --out c.parquet", "is empty"),
+        ("notes.txt --out ''", "--out is empty"),
+        ("notes.txt --out=", "--out is empty"),
+        ("notes.txt", "Missing option '--out'"),
+        ("--out c.parquet", "Missing argument"),
+        ("notes.txt --out c.csv", "c.csv; give a name in .parquet"),
+        ("a.docx --out c.parquet --spacy pipe", "the ending '.docx', which no reader knows"),
+        ("ending --out c.parquet --spacy pipe", "no ending"),
+        ("latin.txt --out c.parquet --spacy pipe", "latin.txt is not UTF-8 at byte offset 3"),
+        ("empty --out c.parquet --spacy pipe", "No file in empty ends in .parquet, .arrow"),
+        ("blank.txt --out c.parquet --spacy pipe", "There is no text in blank.txt"),
+        ("cut.txt.gz --out c.parquet --spacy pipe", "cut.txt.gz is cut short or damaged"),
+        ("rows.parquet --column b --out c.parquet --spacy pipe", "no column 'b'; name one"),
+        ("no/dataset --out c.parquet --spacy pipe", "no/dataset"),
+        ("broken.conllu --out c.parquet --spacy pipe", "broken.conllu:1: the head '7'"),
+        ("broken.jsonl --out c.parquet --spacy pipe", "broken.jsonl:1: not JSON"),
+        ("notes.txt words.jsonl --out c.parquet", "notes.txt is raw text and words.jsonl a"),
+        ("notes.txt --out c.parquet --spacy xx_none", "python -m spacy download xx_none"),
+        ("notes.txt --out c.parquet --spacy notes.txt", "notes.txt"),
+        ("notes.txt --out c.parquet --processes 0", "ask for at least one"),
+        ("notes.txt --out c.parquet --processes -2", "ask for at least one"),
+        ("notes.txt --out c.parquet --processes two", "Invalid value for '--processes'"),
+        ("notes.txt --out c.parquet --engine slurm", "no engine 'slurm'"),
+        ("notes.txt --out c.parquet --workers 2", "--engine ray"),
+        ("notes.txt --out notes.txt/c.parquet --spacy pipe --processes 1", "Cannot write"),
+        ("notes.txt --out nothing://c.parquet", "nothing://c.parquet cannot be reached"),
+    ],
+    "check": [
+        ("none/model", "none/model"),
+        ("''", "is empty"),
+        ("notes.txt", "notes.txt"),
+        ("empty", "empty"),
+        ("mini-gtp2", "mini-gtp2"),
+        ("mini-gpt2 --dtype float12", "float12"),
+        ("mini-gpt2 --device nowhere", "nowhere"),
+    ],
+    "compare": [
+        ("none other", "none has no result.nc"),
+        ("none", "Missing argument"),
+        ("empty empty --rows 0", "Invalid value for '--rows'"),
+        ("empty empty --out ''", "--out is empty"),
+        ("notes.txt notes.txt", "notes.txt"),
+        ("empty empty --by name", "none of auto, index, matched"),
+    ],
+    "demo": [
+        ("--out ''", "--out is empty"),
+        ("--out notes.txt", "notes.txt"),
+        ("--out full", "full already has something else in it"),
+        ("--sentences 0", "Invalid value for '--sentences'"),
+        ("--sentences many", "Invalid value for '--sentences'"),
+    ],
+    "report": [
+        ("none", "none"),
+        ("''", "is empty"),
+        ("notes.txt", "notes.txt"),
+        ("empty", "empty"),
+        ("none --out ''", "--out is empty"),
+        ("", "Missing argument"),
+    ],
+    "serve": [
+        ("none", "none"),
+        ("''", "is empty"),
+        ("--port 99999", "Invalid value for '--port'"),
+        ("--port here", "Invalid value for '--port'"),
+    ],
+    "study": [
+        ("vig2020 --model mini-gpt2 --corpus demo --out run", "vig2020"),
+        ("vig2019 --model mini-gpt2 --corpus '' --out run", "--corpus is empty"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out ''", "--out is empty"),
+        ("vig2019 --model none/model --corpus demo --out run", "none/model"),
+        ("vig2019 --model mini-gpt2 --corpus none.conllu --out run", "none.conllu"),
+        ("vig2019 --model mini-gpt2 --corpus a.docx --out run", "'.docx'"),
+        ("vig2019 --model mini-gpt2 --corpus empty --out run", "No file in empty ends in"),
+        ("vig2019 --model mini-gpt2 --corpus broken.conllu --out run", "broken.conllu:1:"),
+        ("vig2019 --model mini-gpt2 --corpus rows.parquet --column b --out run", "no column 'b'"),
+        ("vig2019 --model mini-gpt2 --corpus rows.parquet --layout x --out run", "layout='x' is"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out run --sentences 0", "'--sentences'"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out run --engine slurm", "'slurm'"),
+    ],
+    "view": [
+        ("Birds", "Missing option '--out'"),
+        ("Birds --out ''", "--out is empty"),
+        ("'' --out v.html", "is empty"),
+        ("--out v.html", "Give a text, or a chat (--chat FILE.json), and only one of them."),
+        ("Birds --chat chat.json --out v.html", "Give a text, or a chat (--chat FILE.json)"),
+        ("Birds --out v.docx", "a view can be saved as .html, .svg, .png, .pdf"),
+        ("Birds --out v --model none/model", "the ending ''"),  # before the model is looked for
+        ("Birds --out notes.txt/v.html", "notes.txt"),
+        ("Birds --out v.html --kind tail", "choose head, model, neuron"),
+        ("Birds --out v.html --layer 99", "has no layer 99; it has layers 0 to 7."),
+        ("Birds --out v.html --layer -1", "-1"),
+        ("Birds --out v.html --heads 99", "99"),
+        ("Birds --out v.html --heads abc", "Heads are 'abc'; write them like 0,3 or 0-3."),
+        ("Birds --out v.html --heads 1-", "Heads are '1-'; write them like 0,3 or 0-3."),
+        ("Birds --out v.svg --heads 0,1 --kind neuron", "takes one head, not 2"),
+        ("Birds --out v.svg --hide last", "hide is 'last'; choose first, special."),
+        ("Birds --out v.svg --hide first --kind neuron", "has no setting 'hide'"),
+        ("Birds --out v.svg --summary sum", "summary is 'sum'; choose each, mean, max."),
+        ("Birds --out v.svg --layout text --kind model", "no setting 'direction'"),
+        ("Birds --out v.html --generate -1", "Invalid value for '--gener"),
+        ("Birds --out v.html --pair 'They fly.'", "mini-gpt2 takes no pairs of texts"),
+        ("none.txt --out v.html", "There is no file none.txt"),
+        ("latin.txt --out v.html", "latin.txt is not UTF-8; convert it"),
+        ("two.txt --out v.svg", "has 2 texts, one on each line, and an .svg file is for a single"),
+        ("two.txt --out v.html --pair 'They fly.'", "--pair is for a single one"),
+        ("many.txt --out v.html", "has 1,000 texts, one on each line; a page holds up to 200"),
+        ("--chat none.json --out v.html", "none.json cannot be read: No such file"),
+        ("--chat latin.txt --out v.html", "latin.txt is not UTF-8"),
+        ("--chat broken.jsonl --out v.html", "broken.jsonl is not JSON"),
+        ("--chat message.json --out v.html", "message.json: A chat is a list of messages, not"),
+        ("--chat number.json --out v.html", "number.json: Message 1 is 1, not a message"),
+        ("--chat silent.json --out v.html", "has the content None"),
+        ("--chat chat.json --out v.html", "mini-gpt2 has no chat template"),
+    ],
+}
+MODEL = " --model mini-gpt2"  # of `view`, where no other is named
+
+
+def command_lines() -> list[tuple[str, str]]:
+    """Every mistake as it is typed."""
+    lines = []
+    for command, mistakes in MISTAKES.items():
+        for rest, part in mistakes:
+            needs_model = command == "view" and "--model" not in rest
+            lines.append((f"{command} {rest}{MODEL if needs_model else ''}", part))
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +166,12 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "broken.jsonl": "{\n",
         "words.jsonl": '{"words": ["Hello"]}\n',
         "full/kept.txt": "mine",
+        "two.txt": "Birds sing\nBirds fly\n",
+        "many.txt": "Birds sing\n" * 1000,
+        "message.json": '{"role": "user"}',
+        "number.json": "[1]",
+        "silent.json": '[{"role": "user"}]',
+        "chat.json": '[{"role": "user", "content": "Hi"}]',
     }
     folder = tmp_path_factory.mktemp("desk")
     for name, text in files.items():
@@ -158,7 +209,7 @@ def typed(line: str) -> list[str]:
     return [word for words in quoted for word in words]
 
 
-@pytest.mark.parametrize(("line", "part"), CARELESS, ids=[line for line, _ in CARELESS])
+@pytest.mark.parametrize(("line", "part"), command_lines(), ids=lambda text: text)
 def test_a_careless_command_is_one_sentence_and_writes_nothing(
     line: str,
     part: str,

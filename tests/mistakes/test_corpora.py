@@ -1,4 +1,4 @@
-"""Files that nobody means well with: each is refused in a sentence that names file and line."""
+"""Files that are wrong, by mistake or on purpose: one sentence with the file and the line."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,6 @@ from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from headscope.text.sources import read_documents
 
 NUMBER = "9" * 5000
-ROW = "{id}\tHello\t_\tX\t_\t_\t{head}\troot\t_\t{misc}\n\n"
 GOOD = Sentence(
     "A cat sat.",
     (Word("A", 0, 1, head=1), Word("cat", 2, 5, head=2), Word("sat.", 6, 10, head=ROOT)),
@@ -26,53 +25,139 @@ GOOD = Sentence(
 )
 
 
+def conllu(number: object, form: str, head: object, deprel: str = "x", misc: str = "_") -> str:
+    return f"{number}\t{form}\t_\tX\t_\t_\t{head}\t{deprel}\t_\t{misc}\n"
+
+
+def entity(mentions: str) -> str:
+    return conllu(1, "a", 0, misc=f"Entity={mentions}")
+
+
+def conll(coreference: str) -> str:
+    row = f"bc/x 0 0 a X (TOP* - - - Speaker#1 *  {coreference}\n"
+    return f"#begin document (x); part 000\n{row}\n#end document\n"
+
+
+A_B = conllu(1, "a", 0) + conllu(2, "b", 1) + "\n"
+
+# The content of a file, the line that is named, and a part of what is said.
+CONLLU = [
+    ("1\ta\tb\n", 1, "3 columns where CoNLL-U has 10"),
+    (conllu(1, "a", 0) + "\n" + conllu(2, "b", 0), 3, "the id '2' does not follow 0"),
+    (conllu(1, "", 0), 1, "the word is empty"),
+    (conllu(1, "a", 2) + conllu(2, "b", 1), 1, "lead back to it"),
+    (conllu(1, "a", 1), 1, "lead back to it"),
+    (conllu(1, "a", 0) + conllu(2, "b", 2), 2, "word 2 'b' lead back to it"),
+    (conllu(1, "a", 0) + conllu(2, "b", 3), 2, "give a number from 0 to 2"),
+    (conllu(1, "a", "-1"), 1, "the head '-1' of word 1 'a'"),
+    (entity("(e1"), 1, "never closed"),
+    (conllu(1, "q", 0) + "\n" + entity("e1)"), 3, "closed but not open"),
+    (entity("(e1[1/2]-x)"), 1, "1 of its 2 parts"),
+    (entity("(e1[1/2]-x)(e1[1/2]-x)"), 1, "comes twice"),
+    (entity("(e1[3/2]-x)"), 1, "not an entity part"),
+    (entity("(e1)e2"), 1, "not a row of brackets"),
+    (entity("(-x)"), 1, "names no entity"),
+    ("# global.Entity = etype-head\n", 1, "one field must be GRP or eid"),
+    ("# x\n# text = a c\n" + A_B, 2, "has 'c' where the words have 'b'"),
+    ("# text = a b c\n" + A_B, 1, "goes on with 'c' after the last word"),
+    (conllu("2-3", "ab", "_"), 1, "does not start after word 0"),
+    (conllu("1-3", "ab", "_") + A_B, 3, "reaches to word 3"),
+    (conllu("2.1", "x", "_"), 1, "the id '2.1' does not follow 0"),
+    (conllu(1, "a", NUMBER), 1, "999 …"),
+    (conllu(f"1-{NUMBER}", "a", "_"), 1, "999 …"),
+    (conllu(NUMBER, "a", 0), 1, "999 …"),
+    (entity(f"(e1[1/{NUMBER}])"), 1, "999 …"),
+    (entity(f"(e1[{NUMBER}/2])"), 1, "999 …"),
+]
+CONLL = [
+    (conll("-").partition("\n")[2], 1, "words outside a document"),
+    (conll("-").removesuffix("#end document\n"), 1, "never ends"),
+    (conll("-").replace(" (TOP*", "\n"), 2, "5 columns where CoNLL-2012 has at least 12"),
+    (conll("(1"), 2, "never closed"),
+    (conll("1)"), 2, "closed but not open"),
+    (conll("1"), 2, "is not like (1|(2)|3)"),
+    ("#begin document x\n", 1, "is not `#begin document (name); part 000`"),
+]
+RECORDS = [
+    ("{", "not JSON"),
+    ("[]", "not a JSON object"),
+    ("{}", "there is no text"),
+    ('{"text": 3}', '"text" is 3; give a str'),
+    ('{"text": "\\ud83d"}', "half of a surrogate pair"),
+    ('{"text": "a", "paragraph": "b"}', "\"paragraph\" is 'b'; give a int"),
+    ('{"text": "a", "paragraph": -1}', "the paragraph is -1; number them from 0"),
+    ('{"words": "ab"}', '"words" is not a list of strings'),
+    ('{"text": "a b", "words": ["a", "c"]}', "has 'b' where \"words\" has 'c'"),
+    ('{"text": "a b", "words": ["a"]}', "has 'b' where \"words\" has the end"),
+    ('{"words": ["a"], "upos": []}', '"upos" is not a list with one value for each of 1'),
+    ('{"words": ["a"], "upos": [1]}', '"upos" holds more than strings and null'),
+    ('{"words": ["a"], "head": [1]}', "the head 1 of word 1 'a' is not in the sentence"),
+    ('{"words": ["a"], "head": [0]}', "lead back to it"),
+    ('{"words": ["a"], "mentions": 3}', '"mentions" is not a list'),
+    ('{"words": ["a"], "mentions": [{"entity": "e"}]}', "the mention"),
+    (
+        '{"words": ["a"], "mentions": [{"entity": "e", "spans": [[0, 2]]}]}',
+        "the mention of 'e' does not lie in the sentence, which has 1 word;",
+    ),
+    ('{"words": ["a"], "mentions": [{"entity": "e", "spans": [[0, 1.5]]}]}', "is not {"),
+    ("[" * 100_000, "nested too deeply"),
+    ('{"text": ' + "[" * 100_000, "nested too deeply"),
+    ('{"words": ["a"], "mentions": ' + "[" * 50_000, "nested too deeply"),
+    (f'{{"text": "a", "paragraph": {NUMBER}}}', "value has 5000 digits"),
+    (f'{{"text": "a", "paragraph": {NUMBER[:4000]}}}', "999"),
+    (f'{{"words": ["a"], "head": [{NUMBER[:4000]}]}}', "999"),
+    (
+        f'{{"words": ["a"], "mentions": [{{"entity": "e", "spans": [[0, {NUMBER[:4000]}]]}}]}}',
+        "of 'e' does not lie",
+    ),
+]
+# Files without any sentence, or of no format: no line is to be named.
+FILES = [
+    ("a.docx", "x", "has the ending '.docx', which no reader knows; use .parquet, .arrow"),
+    ("a.txt", " \n\n", "no sentence in"),
+    ("a.conllu", "", "no sentence in"),
+    ("a.conllu", "# only = comments\n", "no sentence in"),
+    ("a.parquet", "", "not a readable Parquet file"),
+]
+LINES = [
+    *(("a.conllu", *mistake) for mistake in CONLLU),
+    *(("a.conll", *mistake) for mistake in CONLL),
+    *(("a.jsonl", '{"text": "Good."}\n' + line, 2, part) for line, part in RECORDS),
+]
+
+
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty one."""
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "corpora"
 
 
-def refused(path: Path, content: str) -> str:
+def refusal(path: Path, content: str) -> str:
+    """What is said of a file with this content."""
     path.write_text(content, encoding="utf-8")
     with pytest.raises(CorpusError) as caught:
         list(hs.read_corpus(path))
     said = str(caught.value)
-    assert str(path) in said and len(said) < len(str(path)) + 400
-    return said.removeprefix(str(path))
+    assert str(path) in said and "\n" not in said and len(said) < len(str(path)) + 400
+    return said
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        ROW.format(id=1, head=NUMBER, misc="_"),
-        ROW.format(id=f"1-{NUMBER}", head="_", misc="_"),
-        ROW.format(id=NUMBER, head=0, misc="_"),
-        ROW.format(id=1, head=0, misc=f"Entity=(e1[1/{NUMBER}])"),
-        ROW.format(id=1, head=0, misc=f"Entity=(e1[{NUMBER}/2])"),
-    ],
-)
-def test_a_number_of_thousands_of_digits_is_named_with_its_line(tmp_path: Path, row: str) -> None:
-    assert refused(tmp_path / "a.conllu", row).startswith(":1: ")
+@pytest.mark.parametrize(("name", "content", "line", "part"), LINES)
+def test_a_mistake_is_named_by_file_and_line(
+    name: str, content: str, line: int, part: str, tmp_path: Path, cache: Path
+) -> None:
+    said = refusal(tmp_path / name, content)
+    assert said.startswith(f"{tmp_path / name}:{line}: ") and part in said
+    assert said.endswith(".")
+    assert list(cache.glob("*")) == []
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        "[" * 100_000,
-        '{"text": ' + "[" * 100_000,
-        f'{{"text": "a", "paragraph": {NUMBER}}}',
-        f'{{"text": "a", "paragraph": {NUMBER[:4000]}}}',
-        f'{{"words": ["a"], "head": [{NUMBER[:4000]}]}}',
-        f'{{"words": ["a"], "mentions": [{{"entity": "e", "spans": [[0, {NUMBER[:4000]}]]}}]}}',
-        '{"words": ["a"], "mentions": ' + "[" * 50_000,
-    ],
-)
-def test_deep_and_huge_records_are_named_with_their_line(tmp_path: Path, record: str) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"text": "Good."}}\n{record}\n', encoding="utf-8")
-    with pytest.raises(CorpusError) as caught:
-        list(hs.read_corpus(path))
-    said = str(caught.value)
-    assert said.startswith(f"{path}:2: ") and len(said) < len(str(path)) + 400
+@pytest.mark.parametrize(("name", "content", "part"), FILES)
+def test_a_file_that_is_no_corpus_is_named(
+    name: str, content: str, part: str, tmp_path: Path
+) -> None:
+    assert part in refusal(tmp_path / name, content)
 
 
 def test_a_deep_document_to_annotate_is_named_with_its_line(tmp_path: Path) -> None:
@@ -87,7 +172,8 @@ def test_a_line_without_end_is_refused_before_it_is_read(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
-    assert ":2: a line of more than 1,000 bytes" in refused(tmp_path / name, "\n" + "a" * 2000)
+    said = refusal(tmp_path / name, "\n" + "a" * 2000)
+    assert f"{name}:2: a line of more than 1,000 bytes" in said
 
 
 def store(path: Path, table: pa.Table, facts: bytes) -> None:

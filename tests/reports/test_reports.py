@@ -93,7 +93,7 @@ def test_a_corpus_without_annotation_has_a_report_that_says_so(tmp_path: Path) -
     plain = Corpus.from_sentences([Sentence(each.text) for each in make_sentences(20)])
     hs.study("vig2019", causal_model(), plain, tmp_path)
     page = hs.report(tmp_path, formats=["svg"]).read_text()
-    assert "pos_to left out: the corpus has no part-of-speech tags" in page
+    assert "Without pos_to: the corpus has no part-of-speech tags" in page
     assert "Figure 6" not in page
     assert "not measured" in page
 

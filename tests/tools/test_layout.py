@@ -13,6 +13,7 @@ OTHERS = {
     "golden",
     "hosts",
     "mistakes",
+    "real",
     "references",
     "tools",
     "training",

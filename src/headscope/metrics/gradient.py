@@ -108,11 +108,11 @@ def _keys(
 def why_no_gradient(model: "Model") -> str | None:
     """The reason why a model has no loss to differentiate, or None."""
     if model.is_encoder_decoder:
-        return f"{model.name} is an encoder–decoder, whose encoder has no language-model loss"
+        return "the model is an encoder–decoder, whose encoder has no language-model loss"
     if model.network.get_output_embeddings() is None:
-        return f"{model.name} has no language-model head, so there is no loss to differentiate"
+        return "the model has no language-model head, so there is no loss to differentiate"
     if not model.is_causal and model.tokenizer.mask_token_id is None:
-        return f"the tokenizer of {model.name} has no mask token"
+        return "the tokenizer has no mask token"
     return None
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Reading = Literal["raw", "norm", "both"]  # of attention; both: raw, and the norms beside it
 PROBE_TOKENS = 7
 FIT = 1e-3  # how far a norm may be from its formula, of its largest value, besides rounding
-NO_HEAD = "it has no unembedding, so that nothing says which tokens a vector stands for"
+NO_HEAD = "the model has no unembedding, so that nothing says which tokens a vector stands for"
 
 
 def matrix(projection: Projection) -> Float[Tensor, "value out"]:

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +40,7 @@ from headscope.results.statements import JudgedClaim
 from headscope.results.tables import HeadName, tabulate
 from headscope.studies.study import Figure, Study
 from headscope.theme import INK, PAGE
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -110,9 +110,8 @@ class Chapter:
 
     @property
     def model(self) -> str:
-        """The model's name; of a local directory or file its last part."""
-        name = self.run.model or str(self.run.data.attrs.get("model", "unknown"))
-        return Path(name).name if Path(name).is_absolute() else name
+        """The model's name as a title has it."""
+        return model_title(self.run.model or str(self.run.data.attrs.get("model", "unknown")))
 
     @property
     def heads_table(self) -> ShownTable:
@@ -163,7 +162,7 @@ class Chapter:
         return [
             *(f"{count:,} × skipped: {SKIP_REASONS.get(why, why)}."
               for why, count in skipped.items()),
-            *(f"{name} left out: {why}." for name, why in left_out.items()),
+            *(f"Without {name}: {why}." for name, why in left_out.items()),
             *self.run.notes,
         ]  # fmt: skip
 

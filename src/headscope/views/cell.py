@@ -33,6 +33,7 @@ from headscope.views.page import frame
 from headscope.views.state import ViewState
 from headscope.views.view import describe, stack_of, title
 from headscope.views.weights import chosen_weights, reference, shown_weights
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace
@@ -192,7 +193,9 @@ def _mosaic(view: "View") -> Figure:
     axes.xaxis.tick_top()
     axes.spines[:].set_visible(False)
     high = 1 - 0.14 / room[1]
-    drawn.text(0.5, high, view.trace.model, ha="center", va="center", color=PRINT_FAINT)
+    drawn.text(
+        0.5, high, model_title(view.trace.model), ha="center", va="center", color=PRINT_FAINT
+    )
     return drawn
 
 

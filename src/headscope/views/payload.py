@@ -34,6 +34,7 @@ from headscope.views.weights import (
     rollout,
     times,
 )
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from headscope.model.trace import Side, StackTrace, Trace
@@ -118,7 +119,7 @@ def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None =
     header = {
         "version": VERSION,
         "kind": kind,
-        "model": trace.model,
+        "model": model_title(trace.model),
         "causal": trace.is_causal,
         "prompt": trace.prompt_length,
         "tile": window.TILE if tiled else None,

@@ -31,6 +31,7 @@ from headscope.views.labels import label, short
 from headscope.views.state import chosen_stack
 from headscope.views.view import check_ending, write
 from headscope.views.weights import checked_weights, norm_factors
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -310,7 +311,7 @@ def _title(figure: Figure, shares: Shares, source: str) -> None:
     wide, tall = figure.get_size_inches()
     hidden = shares.data.attrs["hide"]
     note = f" · {hidden} left out" if hidden else ""
-    said = f"What “{short(label(source), 30)}” looks at · {shares.trace.model}{note}"
+    said = f"What “{short(label(source), 30)}” looks at · {model_title(shares.trace.model)}{note}"
     figure.text(_LEFT / wide, 1 - 0.18 / tall, said, va="center", fontsize=points(9))
     figure.text(
         _LEFT / wide, 1 - 0.36 / tall, "share of its attention above or below what length alone "

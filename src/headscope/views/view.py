@@ -34,7 +34,7 @@ from headscope.views.state import (
     span,
 )
 from headscope.views.weights import require_neurons, shown_weights
-from headscope.wording import counted
+from headscope.wording import counted, model_title
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -284,7 +284,7 @@ def title(view: View) -> str:
     else:
         shown = name_head(state.layer, state.head)
     tokens = counted(len(stack.queries), "tokens")
-    return f"{view.kind.capitalize()} view of {view.trace.model} · {shown} · {tokens}"
+    return f"{view.kind.capitalize()} view of {model_title(view.trace.model)} · {shown} · {tokens}"
 
 
 def describe(view: View) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
-from headscope.text.readers.conll import Fused, merge_fused, read_conllu
+from headscope.text.readers.conll import Fused, merge_fused, read_conll2012, read_conllu
 from headscope.text.sentence import ROOT, Mention, Sentence, Word, problem
 from tests.references.random_sentences import heads, sentences, to_conllu
 from tests.tools.check_treebank import check_file
@@ -163,47 +163,6 @@ def test_several_roots_and_missing_heads_are_accepted(tmp_path: Path) -> None:
     assert [w.head for w in read(tmp_path, rows)[0].words] == [ROOT, ROOT, None]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "part"),
-    [
-        ("1\ta\tb\n", 1, "3 columns where CoNLL-U has 10"),
-        (words("a") + row(2, "b", 0, "root", "_"), 3, "the id '2' does not follow 0"),
-        (row(1, "", 0, "root", "_"), 1, "the word is empty"),
-        (row(1, "a", 2, "x", "_") + row(2, "b", 1, "x", "_"), 1, "lead back to it"),
-        (row(1, "a", 1, "x", "_"), 1, "lead back to it"),
-        (row(1, "a", 0, "x", "_") + row(2, "b", 2, "x", "_"), 2, "word 2 'b' lead back to it"),
-        (
-            row(1, "a", 0, "x", "_") + row(2, "b", 3, "x", "_"),
-            2,
-            "give a number from 0 to 2",
-        ),
-        (row(1, "a", "-1", "x", "_"), 1, "the head '-1' of word 1 'a'"),
-        (row(1, "a", 0, "x", "Entity=(e1"), 1, "never closed"),
-        (words("q") + row(1, "a", 0, "x", "Entity=e1)"), 3, "closed but not open"),
-        (row(1, "a", 0, "x", "Entity=(e1[1/2]-x)"), 1, "1 of its 2 parts"),
-        (row(1, "a", 0, "x", "Entity=(e1[1/2]-x)(e1[1/2]-x)"), 1, "comes twice"),
-        (row(1, "a", 0, "x", "Entity=(e1[3/2]-x)"), 1, "not an entity part"),
-        (row(1, "a", 0, "x", "Entity=(e1)e2"), 1, "not a row of brackets"),
-        (row(1, "a", 0, "x", "Entity=(-x)"), 1, "names no entity"),
-        ("# global.Entity = etype-head\n", 1, "one field must be GRP or eid"),
-        ("# x\n# text = a c\n" + words("a", "b"), 2, "has 'c' where the words have 'b'"),
-        ("# text = a b c\n" + words("a", "b"), 1, "goes on with 'c' after the last word"),
-        (row("2-3", "ab", "_", "_", "_"), 1, "does not start after word 0"),
-        (row("1-3", "ab", "_", "_", "_") + words("a", "b"), 3, "reaches to word 3"),
-        (row("2.1", "x", "_", "_", "_"), 1, "the id '2.1' does not follow 0"),
-    ],
-)
-def test_a_mistake_is_named_by_file_and_line(
-    tmp_path: Path, text: str, line: int, part: str
-) -> None:
-    with pytest.raises(CorpusError) as caught:
-        read(tmp_path, text)
-    message = str(caught.value)
-    assert message.startswith(f"{tmp_path / 'sample.conllu'}:{line}: ")
-    assert part in message
-    assert message.endswith(".")
-
-
 def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path: Path) -> None:
     file = tmp_path / "latin.conllu"
     start = b"# text = a\n# speaker = "
@@ -237,3 +196,49 @@ def test_merged_words_form_a_tree_over_the_written_tokens(data: st.DataObject) -
             if s == token
         ]
         assert word.head in old
+
+
+def row_2012(index: int, word: str, tag: str, coreference: str, predicates: str = "") -> str:
+    return f"bc/x 0 {index} {word} {tag} (TOP* - - - Speaker#1 * {predicates} {coreference}\n"
+
+
+def read_2012(path: Path, text: str) -> list[Sentence]:
+    file = path / "sample.conll"
+    file.write_text(text, encoding="utf-8")
+    return list(read_conll2012(file, map(str, count(1))))
+
+
+DOCUMENT = (
+    "#begin document (bc/x); part 000\n"
+    + row_2012(0, "-LRB-", "-LRB-", "(12|(3")
+    + row_2012(1, "She", "PRP", "(7)|3)", "(V*) *")
+    + row_2012(2, "left", "VBD", "12)")
+    + row_2012(3, "/.", ".", "-")
+    + "\n"
+    + row_2012(0, "So", "RB", "-")
+    + "\n#end document\n#begin document (bc/x); part 001\n"
+    + row_2012(0, "It", "PRP", "(3)")
+    + "\n#end document\n"
+)
+
+
+def test_words_tags_and_crossing_mentions(tmp_path: Path) -> None:
+    first = read_2012(tmp_path, DOCUMENT)[0]
+    assert first.text == "( She left ."
+    assert [(w.xpos, first.text[w.start : w.end]) for w in first.words] == [
+        ("-LRB-", "("),
+        ("PRP", "She"),
+        ("VBD", "left"),
+        (".", "."),
+    ]
+    assert first.mentions == (
+        Mention("12", ((0, 3),)),
+        Mention("3", ((0, 2),)),
+        Mention("7", ((1, 2),)),
+    )
+    assert all(word.head is None for word in first.words)
+
+
+def test_the_part_belongs_to_the_document(tmp_path: Path) -> None:
+    found = [(sentence.document, sentence.id) for sentence in read_2012(tmp_path, DOCUMENT)]
+    assert found == [("bc/x; part 000", "1"), ("bc/x; part 000", "2"), ("bc/x; part 001", "1")]

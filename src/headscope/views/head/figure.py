@@ -33,6 +33,7 @@ from headscope.views.lines import (
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers, span
 from headscope.views.weights import reference, shown_weights
 from headscope.views.window import cut, spans
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +76,7 @@ def draw(trace: "Trace", state: "HeadState", _: "Scores | None") -> Figure:
         _draw_spans(axes, picture.keys, state.spans, False)
     prompt = None if stack.name == "encoder" else trace.prompt_length
     _draw_boundary(axes, prompt, picture, across, vertical)
-    _draw_title(figure, trace.model, heads, state)
+    _draw_title(figure, model_title(trace.model), heads, state)
     counts = (len(shown.weight), len(found.weight))
     add_caption(figure, caveats(state, picture.hidden, counts))
     return figure
@@ -243,7 +244,7 @@ def _placed(labels: list[str], before: list[int]) -> tuple[list[tuple[float, int
 def _title(figure: Figure, trace: "Trace", state: "HeadState", most: float) -> None:
     tall = figure.get_size_inches()[1]
     heads = picture_name(state) or f"mean of heads {span(state.heads)}"
-    said = f"{short(trace.model, 40)} · {shown_layers(state)} · {heads}"
+    said = f"{short(model_title(trace.model), 40)} · {shown_layers(state)} · {heads}"
     figure.text(_MARGIN / _WIDE, 1 - 0.17 / tall, said, va="center", color=PRINT_FAINT)
     figure.text(
         _MARGIN / _WIDE, 1 - 0.36 / tall, f"{_whose(trace, state)}; the darkest is {most:.3f}",

@@ -17,6 +17,7 @@ from headscope.views.lines import THUMBNAIL, binned, curves, drawing, lines, opa
 from headscope.views.payload import Scores, ordering_scores
 from headscope.views.state import chosen_stack
 from headscope.views.weights import chosen_weights, reference
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,8 @@ def draw(trace: "Trace", state: "ModelState", scores: Scores | None) -> Figure:
     figure.subplots_adjust(
         left=0.1 / wide, right=1 - 0.1 / wide, top=1 - 0.45 / tall, bottom=0.1 / tall, wspace=0.1
     )
-    figure.text(0.5, 1 - 0.15 / tall, trace.model, ha="center", va="center", color=PRINT_FAINT)
+    title = model_title(trace.model)
+    figure.text(0.5, 1 - 0.15 / tall, title, ha="center", va="center", color=PRINT_FAINT)
     lines_drawn = (0, 0) if state.thumbnail == "lines" else None
     add_caption(figure, caveats(state, float(np.mean(hidden or [0.0])), lines_drawn))
     return figure

@@ -23,6 +23,7 @@ from headscope.views.weights import (
     require_neurons,
     take_apart,
 )
+from headscope.wording import model_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,7 @@ def draw(trace: "Trace", state: "NeuronState", _: "Scores | None") -> Figure:
     _draw_sums(axes, parts.products[:, order] * neurons.scaling, parts.scores)
     _draw_words(axes, stack.keys.tokens, stack.queries.tokens[query])
     _draw_numbers(axes, columns, parts)
-    title = f"{trace.model} · layer {state.layer} · head {state.head}"
+    title = f"{model_title(trace.model)} · layer {state.layer} · head {state.head}"
     axes.text(0.1, 0.5 * _PITCH, title, color=PRINT_FAINT, va="center")
     return figure
 
