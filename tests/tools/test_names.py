@@ -18,8 +18,6 @@ ROOMS = (
     "observe", "metrics", "studies/clark2019/probes", "studies/luger2026", "engine", "workers",
 )  # fmt: skip
 
-# Files that may still assign to such words. A file without any must leave the list.
-
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_variable_has_a_name_that_names_nothing(room: str) -> None:

@@ -78,7 +78,7 @@ class Shown:
     """A head and what it is shown for: a relation in one direction, or coreference."""
 
     title: str
-    place: int  # of the head among all heads of all layers
+    head: int  # its number among all heads of all layers
     relation: str | None = None
     direction: str = ""
 
@@ -109,18 +109,18 @@ class ExampleStage(Stage[Shown]):
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
         """The clearest heads for relations, and the best one for coreference."""
-        found: list[Shown] = []
+        shown: list[Shown] = []
         if "relation_accuracy_numerator" in result:
             clear = clear_relations(result, setup.options["few"])
-            found += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
+            shown += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
         best = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
         if best is not None:
             layer = result["layer"].values.tolist().index(best.layer)
             head, right = name_in_paper(best.layer, best.head), best.accuracy.value
             title = f"{head}: coreference\naccuracy {right:.2f}"
-            found.append(Shown(title, layer * setup.grid.heads + best.head))
+            shown.append(Shown(title, layer * setup.grid.heads + best.head))
         # A relation under two names (poss, with and without the clitic) may be shown for one head.
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(shown))
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Watching:
         """The search for the examples of a head."""
@@ -131,35 +131,40 @@ class ExampleStage(Stage[Shown]):
     ) -> xr.Dataset:
         """The result with the examples of Figure 5."""
         pieces = self.pieces(setup, result) if outcomes else ()
-        found = [each for shown in pieces for each in _unpack(outcomes[shown])]
-        return result.assign(_variables(found)) if found else result
+        examples = [example for shown in pieces for example in _unpack(outcomes[shown])]
+        return result.assign(_variables(examples)) if examples else result
 
 
 def _for_relation(setup: Setup, result: xr.Dataset, row: BestHead) -> Shown:
     name = row.relation.removesuffix(" with 's")
     head = name_in_paper(layer_number(result, row.layer), row.head)
-    place = row.layer * setup.grid.heads + row.head
+    number = row.layer * setup.grid.heads + row.head
     right, offset = row.accuracy.value, f"{row.offset:+d}".replace("-", "−")
     title = f"{head}: {name}\naccuracy {right:.2f}, offset {offset}: {row.baseline:.2f}"
-    return Shown(title, place, name, row.direction)
+    return Shown(title, number, name, row.direction)
 
 
 def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
     """The head on the sentence on which it finds most of what it should, and on one drawn."""
-    found = _windows(setup) if shown.relation is None else _with_relation(setup, shown.relation)
-    pool = list(islice(found, POOL))
-    tried = [(place, _show(setup, shown, pool[place])) for place in range(min(TRIED, len(pool)))]
-    clear = max(((place, each) for place, each in tried if each), key=_clarity, default=None)
+    relation = shown.relation
+    sentences = _windows(setup) if relation is None else _with_relation(setup, relation)
+    pool = list(islice(sentences, POOL))
+    examples = [
+        (number, _show(setup, shown, pool[number])) for number in range(min(TRIED, len(pool)))
+    ]
+    clear = max(
+        ((number, example) for number, example in examples if example), key=_clarity, default=None
+    )
     if clear is None:
         return []
-    about = zlib.crc32(f"{shown.place} {shown.relation} {shown.direction}".encode())
+    about = zlib.crc32(f"{shown.head} {shown.relation} {shown.direction}".encode())
     order = np.random.default_rng([setup.seed, about]).permutation(len(pool)).tolist()
-    others = (_show(setup, shown, pool[place]) for place in order if place != clear[0])
-    drawn = next((each for each in others if each), None)
+    others = (_show(setup, shown, pool[number]) for number in order if number != clear[0])
+    drawn = next((example for example in others if example), None)
     return [
-        replace(each, title=f"{each.title}\n{how}")
-        for each, how in ((clear[1], CLEAREST.format(len(tried))), (drawn, DRAWN))
-        if each is not None
+        replace(example, title=f"{example.title}\n{how}")
+        for example, how in ((clear[1], CLEAREST.format(len(examples))), (drawn, DRAWN))
+        if example is not None
     ]
 
 
@@ -169,18 +174,18 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
     if not isinstance(made, WordTokens):
         return None
     if shown.relation is None:
-        wanted = _coreferent(made.sentence)
+        pairs = _coreferent(made.sentence)
     else:
-        wanted = _arcs(made.sentence, shown.relation, shown.direction)
-    if not wanted:  # words that were joined may have held all there was to find
+        pairs = _arcs(made.sentence, shown.relation, shown.direction)
+    if not pairs:  # words that were joined may have held all there was to find
         return None
     texts, units = _texts(made, with_special=setup.options["figure5_special"])
     before = units.index(0)
     batch = setup.model.batch([made.encoded])
     pieces = token_units([made], batch, setup.options["row"])
     maps = all_word_maps(setup.model, batch, pieces, setup.reading)
-    weights = maps[0, shown.place].cpu().numpy()[np.ix_(units, units)]
-    gold = frozenset((query + before, key + before) for query, key in wanted)
+    weights = maps[0, shown.head].cpu().numpy()[np.ix_(units, units)]
+    gold = frozenset((query + before, key + before) for query, key in pairs)
     return HeadExample(shown.title, texts, weights, gold)
 
 
@@ -233,13 +238,13 @@ def _clarity(tried: tuple[int, HeadExample]) -> float:
     return float(np.mean([tried[1].weights[pair] for pair in tried[1].gold]))
 
 
-def _pack(found: Sequence[HeadExample]) -> bytes:
-    arrays: dict[str, np.ndarray] = {"count": np.array(len(found))}
-    for place, example in enumerate(found):
-        arrays[f"title/{place}"] = np.array(example.title)
-        arrays[f"words/{place}"] = np.array(example.words)
-        arrays[f"weights/{place}"] = example.weights
-        arrays[f"gold/{place}"] = np.array(sorted(example.gold))
+def _pack(examples: Sequence[HeadExample]) -> bytes:
+    arrays: dict[str, np.ndarray] = {"count": np.array(len(examples))}
+    for number, example in enumerate(examples):
+        arrays[f"title/{number}"] = np.array(example.title)
+        arrays[f"words/{number}"] = np.array(example.words)
+        arrays[f"weights/{number}"] = example.weights
+        arrays[f"gold/{number}"] = np.array(sorted(example.gold))
     return pack_arrays(arrays)
 
 
@@ -247,12 +252,12 @@ def _unpack(content: bytes) -> list[HeadExample]:
     arrays = unpack_arrays(content)
     return [
         HeadExample(
-            str(arrays[f"title/{place}"]),
-            tuple(arrays[f"words/{place}"].tolist()),
-            arrays[f"weights/{place}"],
-            frozenset((query, key) for query, key in arrays[f"gold/{place}"].tolist()),
+            str(arrays[f"title/{number}"]),
+            tuple(arrays[f"words/{number}"].tolist()),
+            arrays[f"weights/{number}"],
+            frozenset((query, key) for query, key in arrays[f"gold/{number}"].tolist()),
         )
-        for place in range(int(arrays["count"]))
+        for number in range(int(arrays["count"]))
     ]
 
 
@@ -261,13 +266,13 @@ def _variables(shown: Sequence[HeadExample]) -> Variables:
     weights = np.full((len(shown), size, size), np.nan)
     gold = np.zeros((len(shown), size, size), dtype=np.int8)
     words = np.full((len(shown), size), "", dtype="<U40")
-    for place, example in enumerate(shown):
+    for number, example in enumerate(shown):
         count = len(example.words)
-        weights[place, :count, :count] = example.weights
-        words[place, :count] = example.words
+        weights[number, :count, :count] = example.weights
+        words[number, :count] = example.words
         for pair in example.gold:
-            gold[(place, *pair)] = 1
-    titles = tuple(f"{place} {example.title}" for place, example in enumerate(shown))
+            gold[(number, *pair)] = 1
+    titles = tuple(f"{number} {example.title}" for number, example in enumerate(shown))
     axes = (
         Axis("figure5", titles),
         Axis("figure5_query", range(size)),

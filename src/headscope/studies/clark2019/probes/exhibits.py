@@ -116,11 +116,11 @@ def _system_row(result: xr.Dataset, name: str) -> Row:
 
 
 def _resolver_row(result: xr.Dataset, best: BestResolver) -> Row:
-    place = {"layer": best.layer, "head": best.head, "candidates": best.candidates}
+    choice = {"layer": best.layer, "head": best.head, "candidates": best.candidates}
     return {
         "system": f"best head, candidates: {best.candidates}",
         "head": HeadName(name_head(best.layer, best.head)),
-        **_kinds(result["coref_accuracy"].sel(place)),
+        **_kinds(result["coref_accuracy"].sel(choice)),
         "all": best.accuracy.cell,
         "held out": best.held_out.cell,
         **_published(BEST_HEAD),
@@ -129,10 +129,10 @@ def _resolver_row(result: xr.Dataset, best: BestResolver) -> Row:
 
 def _mentions_row(result: xr.Dataset) -> Row:
     counts = result["coref_count"] * result["coref_coverage"]
-    known = {kind: int(counts.sel(mention=kind).fillna(0)) for kind in KINDS}
+    scored = {kind: int(counts.sel(mention=kind).fillna(0)) for kind in KINDS}
     coverage = float(result["coref_coverage"].sel(mention="all"))
     name = f"mentions scored (coverage {coverage:.2f})"
-    return {"system": name, "head": "", **known, **NOT_CHOSEN, **NOT_PUBLISHED}
+    return {"system": name, "head": "", **scored, **NOT_CHOSEN, **NOT_PUBLISHED}
 
 
 def _kinds(values: xr.DataArray) -> Row:
@@ -149,21 +149,21 @@ def table3_rows(result: xr.Dataset) -> list[Row]:
     return [_probe_row(result.sel(probe=name), name) for name in result["probe"].values.tolist()]
 
 
-def _probe_row(place: xr.Dataset, name: str) -> Row:
-    before, end = place["parsing_curve"].values[-2:]  # the last quarter of the training
-    control = {"selectivity": "probe_selectivity"} if "probe_selectivity" in place else {}
+def _probe_row(probe: xr.Dataset, name: str) -> Row:
+    before, end = probe["parsing_curve"].values[-2:]  # the last quarter of the training
+    control = {"selectivity": "probe_selectivity"} if "probe_selectivity" in probe else {}
     return {
         "probe": PROBE_NAMES[name],
         "UAS": Interval(
-            float(place["parsing_uas"]),
-            float(place["parsing_uas_ci"].sel(bound="low")),
-            float(place["parsing_uas_ci"].sel(bound="high")),
+            float(probe["parsing_uas"]),
+            float(probe["parsing_uas_ci"].sel(bound="low")),
+            float(probe["parsing_uas_ci"].sel(bound="high")),
         ),
-        "sd over seeds": float(place["parsing_uas_sd"]),
+        "sd over seeds": float(probe["parsing_uas_sd"]),
         "last gain": float(end - before),
-        **{key: float(place[variable]) for key, variable in control.items()},
-        "parameters": int(place["parsing_parameters"]),
-        "word vectors": place.attrs["parsing_vectors"] if "words" in name else "",
+        **{key: float(probe[variable]) for key, variable in control.items()},
+        "parameters": int(probe["parsing_parameters"]),
+        "word vectors": probe.attrs["parsing_vectors"] if "words" in name else "",
         "published": TABLE3[name] / 100,
     }
 
@@ -171,19 +171,19 @@ def _probe_row(place: xr.Dataset, name: str) -> Row:
 def tree_rows(result: xr.Dataset) -> list[Row]:
     """The heads whose spanning trees have the most arcs, and the best of other documents."""
     baseline = result.attrs["tree_baseline"]
-    named = {
+    accuracies = {
         "neighbours joined": Interval(baseline, NO_NUMBER, NO_NUMBER),
         "best head, held out": hold_out(result, "tree_accuracy").find().cell,
     }
     for layer, head, value in top_heads(result["tree_accuracy"], 10):
-        named[name_in_paper(layer, head)] = Interval(value, NO_NUMBER, NO_NUMBER)
+        accuracies[name_in_paper(layer, head)] = Interval(value, NO_NUMBER, NO_NUMBER)
     return [
         {
             "head": HeadName(name),
-            "UUAS": found,
-            "margin": found.value - baseline,
+            "UUAS": accuracy,
+            "margin": accuracy.value - baseline,
         }
-        for name, found in named.items()
+        for name, accuracy in accuracies.items()
     ]
 
 
@@ -209,7 +209,7 @@ def _noop_row(data: Replicates, groups: int, row: BestHead) -> Row:
     }
     if f"{GRADIENT}_applies" not in data:
         return cells
-    gradients = (float(on_all(each)) for each in pair_of(data, row, GRADIENT))
+    gradients = (float(on_all(gradient)) for gradient in pair_of(data, row, GRADIENT))
     return cells | dict(zip(("gradient applies", "gradient does not"), gradients, strict=True))
 
 
@@ -270,7 +270,7 @@ TABLES = (
 
 def draw_examples(result: xr.Dataset) -> Drawing:
     """The best heads at work, each on its clearest sentence and on one drawn at random."""
-    ribbons = [_ribbon(result.isel(figure5=place)) for place in range(result.sizes["figure5"])]
+    ribbons = [_ribbon(result.isel(figure5=number)) for number in range(result.sizes["figure5"])]
     return draw_ribbons(ribbons, COLUMNS)
 
 
@@ -293,13 +293,15 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     rows = [row for row in relation_rows(result) if row.relation != "root"][:RELATIONS]
     drawing = Drawing(figsize=(6.4, 0.2 * len(rows) + 0.8), layout="constrained")
     axes = drawing.subplots()
-    for place, row in enumerate(rows):
+    for height, row in enumerate(rows):
         colour = FAINT if row.words < few else ACCENT
-        axes.plot([row.accuracy.low, row.accuracy.high], [place, place], color=colour, linewidth=1)
-        axes.plot(row.accuracy.value, place, "o", color=colour, markersize=3.4)
-        axes.plot(row.held_out.value, place, "o", color=colour, markersize=6.4, fillstyle="none",
+        axes.plot(
+            [row.accuracy.low, row.accuracy.high], [height, height], color=colour, linewidth=1
+        )
+        axes.plot(row.accuracy.value, height, "o", color=colour, markersize=3.4)
+        axes.plot(row.held_out.value, height, "o", color=colour, markersize=6.4, fillstyle="none",
                   markeredgewidth=0.9)  # fmt: skip
-        axes.plot(row.baseline, place, "|", color=SECOND, markersize=8, markeredgewidth=1.6)
+        axes.plot(row.baseline, height, "|", color=SECOND, markersize=8, markeredgewidth=1.6)
     names = [f"{row.relation} ({row.words:,})" for row in rows]
     axes.set_yticks(range(len(rows)), names, fontsize="small")
     axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -124,8 +124,8 @@ def frame_of_words(setup: Setup) -> Frame:
 def window_size(setup: Setup) -> int:
     """The most tokens of a window without the special ones around it."""
     limit, asked = setup.model.max_length, setup.options["window"]
-    whole = asked if limit is None else min(asked, limit)
-    return whole - len(frame_of_words(setup))
+    tokens = asked if limit is None else min(asked, limit)
+    return tokens - len(frame_of_words(setup))
 
 
 def _windows(
@@ -136,11 +136,11 @@ def _windows(
     # A sentence inside a window has a space before it, which some tokenizers count to its token.
     lengths = _lengths(setup, [indented(sentence) for sentence in sentences])
     windows, too_long = cut(lengths, window_size(setup))
-    unusable = sum(numbers[place] in shard for place in too_long)
+    unusable = sum(numbers[index] in shard for index in too_long)
     skipped[f"{WINDOWS}sentence cannot be used"] += unusable
     for window in windows if setup.options["windows"] == "all" else windows[:1]:
         if numbers[window[0]] in shard:
-            (made,) = _encode(setup, [join([sentences[place] for place in window])])
+            (made,) = _encode(setup, [join([sentences[index] for index in window])])
             if isinstance(made, SkipError):
                 skipped[f"{WINDOWS}{made}"] += 1
             else:
@@ -170,10 +170,11 @@ def _first_tokens(
 
 def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
     """Tokens of every sentence; one more than fits for those that cannot be used."""
-    made, frame = _encode(setup, sentences), len(frame_of_words(setup))
+    frame = len(frame_of_words(setup))
     unusable = window_size(setup) + 1
     return [
-        len(each.encoded) - frame if isinstance(each, WordTokens) else unusable for each in made
+        len(tokens.encoded) - frame if isinstance(tokens, WordTokens) else unusable
+        for tokens in _encode(setup, sentences)
     ]
 
 
@@ -204,8 +205,8 @@ def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     """Every relation label that occurs, sorted; any label scheme is taken as it is."""
     if not corpus.has("deprel"):
         return {}
-    found = {word.deprel for sentence in corpus for word in sentence.words if word.deprel}
-    return {"relation": tuple(sorted(found))}
+    labels = {word.deprel for sentence in corpus for word in sentence.words if word.deprel}
+    return {"relation": tuple(sorted(labels))}
 
 
 def has_trees(setup: Setup) -> bool:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +143,8 @@ class Training(WithModel):
         if path is None:
             return InputEmbeddings.of_model(self.setup.model)
         corpora = corpora_of(self.setup)
-        words = {word.text.lower() for each in corpora for s in each for word in s.words}
+        sentences = chain.from_iterable(corpora)
+        words = {word.text.lower() for sentence in sentences for word in sentence.words}
         return read_vectors(path, frozenset(words))
 
     def train(self, group: Group) -> Outcome:
@@ -237,7 +239,7 @@ def corpora_of(setup: Setup) -> tuple[Corpus, Corpus]:
 
 def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
     seeds, words = setup.options["probe_seeds"], groups[0].words
-    counts = {name: each for group in groups for name, each in group.right.items()}
+    counts = {name: right for group in groups for name, right in group.right.items()}
     sizes = {name: size for group in groups for name, size in group.parameters.items()}
     # Right-branching has the same for every seed.
     every = [np.broadcast_to(counts[name], (len(counts[name]), seeds)) for name in PROBES]
@@ -246,11 +248,11 @@ def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
     probe, seed = Axis("probe", PROBES), Axis("seed", range(seeds))
     spread = shares.std(1, ddof=1) if seeds > 1 else np.full(len(PROBES), np.nan)
     attached = label(right.mean(2), GROUP, probe)
-    found = ratio_variables("parsing_uas", attached, label(words, GROUP))
+    attachment = ratio_variables("parsing_uas", attached, label(words, GROUP))
     return {
-        **found,
+        **attachment,
         "parsing_uas_sd": label(spread, probe),
-        "parsing_uas_ci": interval_variable(found, "parsing_uas"),
+        "parsing_uas_ci": interval_variable(attachment, "parsing_uas"),
         "parsing_uas_by_seed": label(shares, probe, seed),
         "parsing_parameters": label(np.array([sizes.get(name, 0) for name in PROBES]), probe),
         "parsing_curve": _curve(groups, shares.mean(1)),
@@ -261,13 +263,13 @@ def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
 
 def _curve(groups: list[Outcome], final: Float[np.ndarray, "probe"]) -> xr.DataArray:
     """Attachment of every probe after shares of its training; right-branching learns nothing."""
-    found = {name: each for group in groups for name, each in group.curve.items()}
+    curves = {name: curve for group in groups for name, curve in group.curve.items()}
     values = np.full((len(PROBES), len(SHARES)), np.nan)  # where nothing was trained on
-    for place, name in enumerate(PROBES):
-        if name in found:
-            values[place, -len(found[name]) :] = found[name].mean(1) / groups[0].words.sum()
+    for row, name in enumerate(PROBES):
+        if name in curves:
+            values[row, -len(curves[name]) :] = curves[name].mean(1) / groups[0].words.sum()
         else:
-            values[place] = final[place]
+            values[row] = final[row]
     coords = {"probe": list(PROBES), "share": list(SHARES)}
     return xr.DataArray(values, coords, ("probe", "share"))
 
@@ -276,11 +278,11 @@ def _selectivity(
     counts: Mapping[str, np.ndarray], uas: Float[np.ndarray, "probe"], words: float
 ) -> Variables:
     """Attachment − accuracy on the control task, and the latter; nothing without that task."""
-    known = {name: counts.get(f"{name}{CONTROL}") for name in PROBES}
-    if all(each is None for each in known.values()):
+    learned = [counts.get(f"{name}{CONTROL}") for name in PROBES]
+    if all(right is None for right in learned):
         return {}
     control = np.array(
-        [np.nan if each is None else each.sum(0).mean() / words for each in known.values()]
+        [np.nan if right is None else right.sum(0).mean() / words for right in learned]
     )
     probe = Axis("probe", PROBES)
     return {
@@ -291,7 +293,9 @@ def _selectivity(
 
 def _weights(setup: Setup, groups: list[Outcome]) -> Variables:
     """Mean weight of every head on gold arcs; the first half of the maps looks from dependents."""
-    relied = {name: each.mean(0) for group in groups for name, each in group.arc_weights.items()}
+    relied = {
+        name: weights.mean(0) for group in groups for name, weights in group.arc_weights.items()
+    }
     means = np.stack(list(relied.values()))
     shaped = np.moveaxis(means.reshape(len(relied), 2, *setup.grid.shape), (0, 1), (2, 3))
     probe = Axis("attention_probe", tuple(relied))
