@@ -41,7 +41,7 @@ from headscope.model.attention import LayerAttention, widen
 from headscope.model.capture.backends import Projection, hooked
 from headscope.model.capture.plan import Plan
 from headscope.model.inputs.batch import probe_batch
-from headscope.model.inputs.tokens import display
+from headscope.model.inputs.labels import display
 from headscope.model.loading.network import at_hand
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ def edge_writes(
     A causal model predicts the token after the query, any other the one in its place.
     """
     readout = require_readout(model)
-    encoded = model.encode(text)
-    _check_places(model, len(encoded), layer, head, (query, key))
+    tokens = model.encode(text)
+    _check_places(model, len(tokens), layer, head, (query, key))
     kept: dict[int, LayerAttention] = {}
 
     def keep(seen: LayerAttention) -> None:
@@ -193,7 +193,7 @@ def edge_writes(
             kept[layer] = seen
 
     with readout.watching() as residuals:
-        model.forward(model.batch([encoded]), keep)
+        model.forward(model.batch([tokens]), keep)
     seen = kept[layer]
     assert seen.value is not None
     groups = seen.weights.shape[1] // seen.value.shape[1]
@@ -202,7 +202,7 @@ def edge_writes(
     written = found @ output_part(model, layer, head)
     logits = readout.logits(widen(residuals[-1][0, query])[None], written[None])[0]
     following = query + 1 if model.is_causal else query
-    at = encoded.ids[following] if following < len(encoded) else None
+    at = tokens.ids[following] if following < len(tokens) else None
     return EdgeWrites(
         float(weight),
         *_extremes(model, logits, count),

@@ -22,7 +22,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Packing, is_close
-from headscope.model.inputs.encode import Encoded
+from headscope.model.inputs.tokens import Tokens
 
 Side = Literal["left", "right"]
 
@@ -86,7 +86,7 @@ def buckets(lengths: Sequence[int], budget: int, *, equal: bool = False) -> list
 
 
 def make_batch(
-    encoded: Sequence[Encoded],
+    texts: Sequence[Tokens],
     rows: Sequence[int],
     *,
     pad: int,
@@ -94,7 +94,7 @@ def make_batch(
     device: torch.device | str = "cpu",
 ) -> Batch:
     """Pad the chosen texts to one rectangle."""
-    chosen = [encoded[row] for row in rows]
+    chosen = [texts[row] for row in rows]
     if not chosen:
         raise ModelError("A batch needs at least one text.")
     lengths = tuple(len(text) for text in chosen)

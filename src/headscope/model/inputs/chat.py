@@ -21,9 +21,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.inputs.encode import Encoded, encode, markers
-from headscope.model.inputs.spans import Turn
-from headscope.model.inputs.tokens import brief
+from headscope.model.inputs.encode import encode, markers
+from headscope.model.inputs.labels import brief
+from headscope.model.inputs.tokens import Tokens, Turn
 
 Message = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class Chat:
         self.messages = [dict(message) for message in messages]
         self.options = dict(options or {})
 
-    def encode(self, *, answer: bool, limit: int | None, truncate: bool) -> Encoded:
+    def encode(self, *, answer: bool, limit: int | None, truncate: bool) -> Tokens:
         """The tokens of the chat, with its turns.
 
         With `answer` they end where the model goes on: after the header of a new answer, or within
@@ -61,10 +61,10 @@ class Chat:
         """
         ending = self._ending(answer)
         text = self._written(self.messages, **ending)
-        encoded = encode(
+        tokens = encode(
             self.tokenizer, text, special=False, limit=limit, truncate=truncate
         )  # the template has written whatever stands at the beginning
-        return replace(encoded, turns=self._turns(text, ending))
+        return replace(tokens, turns=self._turns(text, ending))
 
     def _ending(self, answer: bool) -> dict[str, bool]:
         if not answer:
