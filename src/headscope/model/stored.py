@@ -207,7 +207,7 @@ class _Reader:
             no_neurons=told["no_neurons"],
             notes=tuple(map(str, told["notes"])),
             bos=told["bos"],
-            word_pieces=told["word_pieces"],
+            word_pieces=bool(told["word_pieces"]),
         )
 
     def _stack(self, told: Mapping[str, Any], tokens: Sequence[Tokens]) -> StackTrace:
@@ -317,7 +317,7 @@ def _update(described: dict[str, Any]) -> None:
     """Bring what a file of version 1 says to version 2: there a pair was one text of two lines."""
     sides: list[dict[str, Any]] = described.pop("sides")
     described["bos"] = None
-    described["word_pieces"] = next((side.get("word_pieces") for side in sides), None)
+    described["word_pieces"] = any(side.get("word_pieces") for side in sides)
     described["tokens"] = [
         {
             "ids": [],

@@ -94,7 +94,7 @@ class Trace:
     no_neurons: str | None = None  # why queries and keys are missing
     notes: tuple[str, ...] = ()
     bos: Bos | None = None  # whether a BOS token was to begin the text; None: not known
-    word_pieces: bool | None = None  # whether the tokenizer marks them by "##"; None: not known
+    word_pieces: bool = False  # whether the tokenizer marks them by "##" and leaves out spaces
 
     def __repr__(self) -> str:
         return f"Trace({self.model!r}, {self.default.queries!r}, {[*self.stacks.values()]})"

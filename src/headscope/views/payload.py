@@ -115,7 +115,7 @@ def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None =
     blocks, declared = Blocks(), kind_of(kind)
     tiled = "tiles" in declared.parts and any(map(window.is_long, trace.stacks.values()))
     stacks = [
-        _stack(stack, trace, declared, tiled, blocks, scores or {})
+        _stack(stack, trace.word_pieces, declared, tiled, blocks, scores or {})
         for stack in trace.stacks.values()
     ]
     header = {
@@ -133,7 +133,12 @@ def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None =
 
 
 def _stack(
-    stack: "StackTrace", trace: "Trace", kind: ViewKind, tiled: bool, blocks: Blocks, scores: Scores
+    stack: "StackTrace",
+    word_pieces: bool,
+    kind: ViewKind,
+    tiled: bool,
+    blocks: Blocks,
+    scores: Scores,
 ) -> dict[str, Any]:
     entries = _tiles(stack, blocks) if tiled else _weights(_checked(stack), blocks)
     sets: dict[str, Any] = {"raw": {"heads": list(stack.heads), "layers": entries}}
@@ -147,8 +152,8 @@ def _stack(
         "name": stack.name,
         "layers": list(stack.layers),
         "heads": list(stack.heads),
-        "queries": _side(stack.queries, trace.word_pieces),
-        "keys": None if same else _side(stack.keys, trace.word_pieces),
+        "queries": _side(stack.queries, word_pieces),
+        "keys": None if same else _side(stack.keys, word_pieces),
         "sets": sets,
         "missing": missing,
         "scores": ordering_scores(stack, scores) if "scores" in kind.parts else {},
@@ -157,7 +162,7 @@ def _stack(
     }
 
 
-def _side(side: "Tokens", word_pieces: bool | None) -> dict[str, Any]:
+def _side(side: "Tokens", word_pieces: bool) -> dict[str, Any]:
     labels = tuple(map(label, side.labels))
     return {
         "labels": labels,
@@ -165,7 +170,7 @@ def _side(side: "Tokens", word_pieces: bool | None) -> dict[str, Any]:
         "segments": list(side.segments),
         "wordOf": list(side.word_of_token),
         "words": [label(word) for word in side.words],
-        "gaps": gaps(side.labels, side.text, side.offsets, word_pieces),
+        "gaps": gaps(side.labels, side.text, side.offsets, word_pieces=word_pieces),
         "rtl": is_right_to_left(labels),
     }
 

@@ -201,7 +201,7 @@ def draw_text(trace: "Trace", stack: "StackTrace", state: "HeadState", picture: 
     window = spans(stack, state.window)[1 if side == "q" else 0]
     tokens = (stack.keys if side == "q" else stack.queries)[window]
     labels = [label(token) for token in tokens.labels]
-    spaces = gaps(tokens.labels, tokens.text, tokens.offsets, trace.word_pieces)
+    spaces = gaps(tokens.labels, tokens.text, tokens.offsets, word_pieces=trace.word_pieces)
     places, rows = _placed(labels, spaces)
     figure = Figure(figsize=(_WIDE, _TOP + rows * _LINE + _MARGIN))
     axes = figure.add_axes((0, 0, 1, 1))
