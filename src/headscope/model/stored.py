@@ -126,12 +126,12 @@ class _Writer:
         """One stack without its arrays; they are collected."""
         parts: dict[str, list[int]] = {}
         for part in (*_WHOLE, *_VECTORS, *_SMALL):
-            found: Mapping[int, Any] | None = getattr(stack, part)
-            if found is None or (part in _OF_NEURONS and not self._neurons):
+            layers: Mapping[int, Any] | None = getattr(stack, part)
+            if layers is None or (part in _OF_NEURONS and not self._neurons):
                 continue
-            parts[part] = [int(layer) for layer in found]
-            for layer in found:
-                self._add(f"{stack.name}/{part}/{layer}", _array(found, layer), part)
+            parts[part] = [int(layer) for layer in layers]
+            for layer in layers:
+                self._add(f"{stack.name}/{part}/{layer}", _array(layers, layer), part)
         scaling = stack.scaling if self._neurons else None
         return {
             "name": stack.name,

@@ -74,15 +74,15 @@ def buckets(lengths: Sequence[int], budget: int, *, equal: bool = False) -> list
     """
     if budget < 1:
         raise ModelError(f"The token budget of a batch must be positive, not {budget}.")
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
         # Lengths ascend, so the newcomer is the longest of its bucket.
-        fits = found and (len(found[-1]) + 1) * lengths[index] <= budget
-        if fits and not (equal and lengths[found[-1][0]] != lengths[index]):
-            found[-1].append(index)
+        fits = groups and (len(groups[-1]) + 1) * lengths[index] <= budget
+        if fits and not (equal and lengths[groups[-1][0]] != lengths[index]):
+            groups[-1].append(index)
         else:
-            found.append([index])
-    return found
+            groups.append([index])
+    return groups
 
 
 def make_batch(
@@ -233,17 +233,17 @@ def can_pad(show: Show, probe: Batch, pad: int, side: Side) -> bool:
 
 def _weights(show: Show, batch: Batch) -> list[Tensor]:
     """The weights of every layer without the padded rows and columns."""
-    found: list[Tensor] = []
+    layers: list[Tensor] = []
     text = batch.span(0)
     whole = slice(None)
 
     def keep(seen: LayerAttention) -> None:
         queries = whole if seen.stack in ("decoder", "cross") else text
         keys = whole if seen.stack == "decoder" else text
-        found.append(seen.weights[0, :, queries, keys].clone())
+        layers.append(seen.weights[0, :, queries, keys].clone())
 
     show(batch, keep)
-    return found
+    return layers
 
 
 def _padded(batch: Batch, pad: int, side: Side) -> Batch:

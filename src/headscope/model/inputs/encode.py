@@ -163,9 +163,9 @@ def markers(tokenizer: PreTrainedTokenizerBase) -> dict[int, str]:
     uses = {name: str(token) for name, token in named.items() if isinstance(token, str)}
     text = {uses.pop(name, None) for name in ("unk_token", "mask_token")} - set(uses.values())
     added = tokenizer.added_tokens_decoder.items()
-    found = [(index, token.content) for index, token in added if token.special]
-    found += zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
-    return {index: token for index, token in found if token not in text}
+    special = [(index, token.content) for index, token in added if token.special]
+    special += zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
+    return {index: token for index, token in special if token not in text}
 
 
 def check_length(length: int, limit: int | None) -> None:
@@ -205,9 +205,9 @@ def decoder_start(network: PreTrainedModel) -> int:
     """The id that a decoder reads first."""
     for config in (network.config, network.generation_config):
         for name in ("decoder_start_token_id", "bos_token_id"):
-            found = getattr(config, name, None)
-            if isinstance(found, int):
-                return found
+            index = getattr(config, name, None)
+            if isinstance(index, int):
+                return index
     raise ModelError(
         f"{network.config.model_type} does not say with which token its decoder starts; set "
         "decoder_start_token_id in its config.json."

@@ -63,13 +63,13 @@ def ranges(tokens: Sequence[int]) -> str:
 
 def parse_ranges(text: str) -> tuple[int, ...]:
     """The numbers that `ranges` wrote, ascending and once each."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split("+"):
         match = _RANGE.fullmatch(part)
         if match is None or int(match[2] or match[1]) < int(match[1]):
             raise ModelError(f"{text!r} are no tokens; write them like 3, 3-7 or 3-7+9.")
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(found))
+        numbers.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(numbers))
 
 
 def spans_by(side: Tokens, by: By) -> tuple[Span, ...]:
@@ -134,17 +134,17 @@ def spans_of_pattern(side: Tokens, pattern: str | re.Pattern[str]) -> tuple[Span
         compiled = re.compile(pattern)
     except re.error as error:
         raise ModelError(f"{pattern!r} is no regular expression: {error}.") from error
-    found = [match for match in compiled.finditer(side.text) if match[0]]
-    if not found:
+    matches = [match for match in compiled.finditer(side.text) if match[0]]
+    if not matches:
         raise ModelError(
             f"{compiled.pattern!r} finds nothing in {shorten(side.text, _LONGEST_NAME)!r}; "
             "every span needs at least one character."
         )
     inner = "span" if "span" in compiled.groupindex else 0
-    names = _numbered([_name(match) for match in found])
+    names = _numbered([_name(match) for match in matches])
     return tuple(
         Span(name, _tokens_at(side, match.span(inner), name))
-        for name, match in zip(names, found, strict=True)
+        for name, match in zip(names, matches, strict=True)
     )
 
 
@@ -193,16 +193,16 @@ def _tokens_at(side: Tokens, place: CharacterSpan, name: str) -> tuple[int, ...]
 
 def _messages(side: Tokens, *, numbered: bool) -> tuple[Span, ...]:
     """What the messages say, without the template; those of a role together if not numbered."""
-    found = [
+    contents = [
         (turn.role, tokens_within(side, (start, end)))
         for turn, (start, end) in zip(side.turns, _contents(side), strict=True)
     ]
-    said = [(role, tokens) for role, tokens in found if tokens]
+    messages = [(role, tokens) for role, tokens in contents if tokens]
     if numbered:
-        names = _numbered([role for role, _ in said])
-        return tuple(Span(name, tokens) for name, (_, tokens) in zip(names, said, strict=True))
+        names = _numbered([role for role, _ in messages])
+        return tuple(Span(name, tokens) for name, (_, tokens) in zip(names, messages, strict=True))
     together: dict[str, list[int]] = {}
-    for role, tokens in said:
+    for role, tokens in messages:
         together.setdefault(role, []).extend(tokens)
     return tuple(Span(role, tuple(sorted(tokens))) for role, tokens in together.items())
 

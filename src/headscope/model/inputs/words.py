@@ -27,12 +27,12 @@ def words_of_tokens(
         for span, is_special in zip(offsets, special, strict=True)
     ]
     words = _join(_cut(text, spans), spans)
-    found = tuple(_index(words, span) for span in spans)
-    used = sorted({index for index in found if index >= 0})
+    word_of_token = tuple(_index(words, span) for span in spans)
+    used = sorted({index for index in word_of_token if index >= 0})
     place = {index: number for number, index in enumerate(used)}
     return (
         tuple(text[start:end] for start, end in (words[index] for index in used)),
-        tuple(place.get(index, -1) for index in found),
+        tuple(place.get(index, -1) for index in word_of_token),
     )
 
 
