@@ -16,8 +16,8 @@ from headscope.results.examples import Exemplar, distance_kind, exemplars_of
 from headscope.results.run import read_finished
 from headscope.results.statements import Choice, read_statements
 from headscope.text.corpus import Corpus
+from tests.references.exemplars import make_exemplar
 from tests.references.tiny_models import causal_model, make_sentences
-from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")

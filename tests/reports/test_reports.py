@@ -17,9 +17,9 @@ from headscope.results.tables import tabulate
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
+from tests.references.exemplars import make_exemplar
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
-from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from headscope.explorer.wire import (
 from headscope.results.dataset import load, save
 from headscope.results.records import CHECKSUMS, BandExample, Records
 from headscope.results.run import read_run
+from tests.references.exemplars import make_exemplar
 from tests.references.runs import write_run
-from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")
