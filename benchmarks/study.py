@@ -68,7 +68,7 @@ def make_batches(model: Model, corpus: Corpus) -> list[Batch]:
     batches = []
     for shard in corpus.shards(SHARD_SENTENCES):
         encoded = [
-            example.encoded
+            example.tokens
             for example in part.inputs(setup, Excerpt(corpus.read(shard)), shard.start).examples
         ]
         lengths = [len(each) for each in encoded]

@@ -46,7 +46,7 @@ def test_head_view_of_a_sentence_pair() -> None:
     view = head_view(ATTENTION, TOKENS, 4, layer=2, heads=[0, 2])
     assert (view.state.layer, view.state.heads) == (2, (0, 2))
     side = view.trace.default.queries
-    assert side.tokens == ("[CLS]", " the", "cat", "[SEP]", " sat", "[SEP]")
+    assert side.labels == ("[CLS]", " the", "cat", "[SEP]", " sat", "[SEP]")
     assert side.segments == (0, 0, 0, 0, 1, 1)
     assert side.special == (True, False, False, True, False, True)
     np.testing.assert_allclose(view.trace.weights[2], ATTENTION[2][0])
@@ -111,8 +111,8 @@ def test_encoder_decoder_and_cross_attention() -> None:
     )
     stacks = view.trace.stacks
     assert list(stacks) == ["encoder", "decoder", "cross"]
-    assert stacks["cross"].queries.tokens == ("x", "y")
-    assert len(stacks["cross"].keys.tokens) == 6
+    assert stacks["cross"].queries.labels == ("x", "y")
+    assert len(stacks["cross"].keys.labels) == 6
 
 
 def test_what_comes_back_shows_itself_and_holds_its_page() -> None:

@@ -94,8 +94,8 @@ def test_both_show_the_same_tokens_layers_and_weights(call: str) -> None:
     known = [number % len(ATTENTION) for number in theirs["include_layers"]]
     for shown, stack in zip(theirs["attention"], view.trace.stacks.values(), strict=False):
         assert list(stack.layers) == sorted(known)
-        assert list(stack.queries.tokens) == shown["left_text"]
-        assert list(stack.keys.tokens) == shown["right_text"]
+        assert list(stack.queries.labels) == shown["left_text"]
+        assert list(stack.keys.labels) == shown["right_text"]
         for layer, weights in zip(known, shown["attn"], strict=True):
             torch.testing.assert_close(stack.weights[layer], torch.tensor(weights))
 

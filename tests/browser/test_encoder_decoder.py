@@ -57,8 +57,8 @@ def test_source_and_target_are_typed_and_every_stack_is_shown(visit: Visit) -> N
         choose_stack(visit, name)
         stack = trace.stacks[name]
         expect(visit.at("#view [data-side=k] .hs-token")).to_have_count(len(stack.keys))
-        assert shown(visit, "q") == list(stack.queries.tokens)
-        assert shown(visit, "k") == list(stack.keys.tokens)
+        assert shown(visit, "q") == list(stack.queries.labels)
+        assert shown(visit, "k") == list(stack.keys.labels)
     visit.watched.shot("explorer-cross-attention")
     address = visit.address()
     assert "stack=cross" in address and "target=A+cat+sat." in address

@@ -124,7 +124,7 @@ def test_the_explorer_fetches_one_layer_and_one_window_at_a_time(context: Browse
         visit.at("#view select[aria-label=Layer]").select_option("2")
         expect(visit.at("#status")).to_contain_text(f"{count} tokens")
         visit.page.get_by_role("button", name="Attending tokens: later ones").click()
-        first = tiny_model().trace(TEXT).default.queries.tokens[8].strip()
+        first = tiny_model().trace(TEXT).default.queries.labels[8].strip()
         expect(visit.at("#view [data-side=q] .hs-token").first).to_have_text(first)
         visit.at("#kind-model").check()
         expect(visit.at("#view .hs-thumb").first).to_be_visible()

@@ -15,7 +15,8 @@ from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention
 from headscope.model.generate import EQUAL, Sampling, begin, continue_text
 from headscope.model.inputs.batch import Batch, Side, arguments
-from headscope.model.inputs.encode import Encoded, decoder_start
+from headscope.model.inputs.encode import decoder_start
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.loading.network import quiet
 from headscope.model.model import Model
 from headscope.model.trace import StackTrace
@@ -249,10 +250,10 @@ def test_an_answer_is_the_most_probable_one_and_traced_as_a_plain_pass_over_it(n
     trace = model.trace(TEXTS[0], generate=4, temperature=0)
     if model.is_encoder_decoder:
         inputs = model.batch([source], target=[text])
-        assert trace.stack("decoder").queries.tokens == text.tokens
+        assert trace.stack("decoder").queries.labels == text.labels
     else:
         inputs = model.batch([text])
-        assert trace.tokens == text.tokens
+        assert trace.tokens == text.labels
     own = own_attentions(model, inputs)
     for plan in model.stacks:
         for place, layer in enumerate(plan.attending):
@@ -261,7 +262,7 @@ def test_an_answer_is_the_most_probable_one_and_traced_as_a_plain_pass_over_it(n
             torch.testing.assert_close(traced, expected, rtol=0, atol=1e-5)
 
 
-def greedily_written(model: Model, source: Encoded, steps: int) -> list[int]:
+def greedily_written(model: Model, source: Tokens, steps: int) -> list[int]:
     """The most probable token after each pass over everything, without a cache."""
     written = [decoder_start(model.network)] if model.is_encoder_decoder else list(source.ids)
     for _ in range(steps):

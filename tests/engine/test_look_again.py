@@ -97,7 +97,7 @@ def weights_of(model: Model, example: Example) -> list[np.ndarray]:
     with torch.no_grad():
         network = model.network.eval()
         network.set_attn_implementation("eager")
-        ids = torch.tensor([example.encoded.ids])
+        ids = torch.tensor([example.tokens.ids])
         return [layer[0].numpy() for layer in network(ids, output_attentions=True).attentions]
 
 
@@ -148,7 +148,7 @@ def test_inputs_are_kept_once_with_tokens_labels_and_where_they_are_from(
     sentences = list(setup.corpus)
     for number in numbers:
         (read,) = read_again(setup, [number]).examples
-        assert kept[number].tokens == tuple(read.encoded.tokens)
+        assert kept[number].tokens == tuple(read.tokens.labels)
         assert kept[number].text == sentences[number].text and kept[number].start == 0
         assert (kept[number].document, kept[number].id) == (f"d{number // 10}", f"s{number}")
         assert kept[number].null == tuple(np.flatnonzero(read.null).tolist())

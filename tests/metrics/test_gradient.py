@@ -133,7 +133,7 @@ def test_values_of_heads_are_means_over_inputs_of_the_summed_and_the_mean_loss()
     examples = []
     for number, text in enumerate(TEXTS):
         encoded = model.encode(text)
-        marks = [SPECIAL.index("punct") if token in ".," else NO_LABEL for token in encoded.tokens]
+        marks = [SPECIAL.index("punct") if token in ".," else NO_LABEL for token in encoded.labels]
         examples.append(Example(number, encoded, (False,) * len(encoded), {"special": marks}))
     cut = Columns.of(examples).cut(range(2), pad=model.pad, is_causal=True)
     metric = HeadGradient(grid, seed=0)

@@ -48,15 +48,15 @@ def test_a_repr_is_a_line_or_two(name: str) -> None:
 
 def test_a_trace_says_what_it_is_of() -> None:
     assert repr(tiny("GPT-2").trace("Birds sing.")) == (
-        "Trace('GPT-2', Side(13 tokens: 'Birds sing.'), "
+        "Trace('GPT-2', Tokens(13: 'Birds sing.'), "
         "[StackTrace('self', 2 layers × 4 heads, 13 × 13 tokens)])"
     )
 
 
 def test_a_long_text_is_shortened() -> None:
     encoded = tiny("T5").encode("word " * 100)
-    assert repr(encoded) == f"Encoded(502 tokens: '{'word ' * 7}word…')"
-    assert repr(tiny("T5").encode("好" * 100)) == f"Encoded(302 tokens: '{'好' * 39}…')"
+    assert repr(encoded) == f"Tokens(502: '{'word ' * 7}word…')"
+    assert repr(tiny("T5").encode("好" * 100)) == f"Tokens(302: '{'好' * 39}…')"
 
 
 def test_other_values_say_their_size() -> None:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zlib
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import HeadscopeError, RunError, ViewError
-from headscope.model.inputs.spans import Turn
+from headscope.model.inputs.tokens import Turn
 from headscope.model.stored import FORMAT, _decoded, _encoded
 from headscope.model.trace import Precision, StackTrace, Trace
 from tests.references.tiny_families import tiny
@@ -181,9 +182,63 @@ def changed(llama: Path, folder: Path, **metadata: str) -> Path:
     return folder / "changed.hst"
 
 
+def test_a_file_of_version_1_still_opens(tmp_path: Path) -> None:
+    """Written plainly, as that version was: one text with all offsets, words stored beside."""
+    side = {
+        "text": "the cats\nsat",
+        "tokens": ["[CLS]", "the", "cat", "##s", "[SEP]", "sat", "[SEP]"],
+        "special": [True, False, False, False, True, False, True],
+        "segments": [0, 0, 0, 0, 0, 1, 1],
+        "offsets": [[0, 0], [0, 3], [4, 7], [7, 8], [0, 0], [9, 12], [0, 0]],
+        "word_of_token": [-1, 0, 1, 1, -1, 2, -1],
+        "words": ["the", "cats", "sat"],
+        "turns": [{"role": "user", "start": 0, "content": [0, 8]}],
+        "word_pieces": True,
+    }
+    weights = np.eye(7, dtype=np.float32)[None]
+    stack = {
+        "name": "self",
+        "layers": [0],
+        "heads": [0],
+        "queries": 0,
+        "keys": 0,
+        "key_head_of": [],
+        "scaling": None,
+        "softcap": None,
+        "no_norms": "none",
+        "parts": {"weights": [0]},
+    }
+    described = {
+        "model": "old",
+        "is_causal": False,
+        "prompt_length": None,
+        "no_neurons": "none",
+        "notes": ["a note"],
+        "stacks": [stack],
+        "sides": [side],
+        "arrays": {"self/weights/0": {"crc32": zlib.crc32(weights.tobytes())}},
+    }
+    metadata = {"format": FORMAT, "version": "1", "trace": json.dumps(described)}
+    save_file({"self/weights/0": weights}, tmp_path / "old.hst", metadata=metadata)
+    trace = hs.open_trace(tmp_path / "old.hst")
+    tokens = trace.default.keys
+    assert trace.weights[0].tolist() == weights.tolist()
+    assert (tokens.labels, tokens.text) == (tuple(side["tokens"]), side["text"])
+    assert tokens.offsets == tuple(map(tuple, side["offsets"]))
+    assert (list(tokens.words), list(tokens.word_of_token)) == (
+        side["words"],
+        side["word_of_token"],
+    )
+    assert tokens.turns == (Turn("user", 0, (0, 8)),)
+    assert trace.word_pieces is True and trace.bos is None
+    assert [span.name for span in trace.segments] == ["user"]
+    trace.save(tmp_path / "new.hst")
+    assert hs.open_trace(tmp_path / "new.hst").default.keys == tokens
+
+
 def test_another_version_is_named(llama: Path, tmp_path: Path) -> None:
-    with pytest.raises(ViewError, match=r"version 2 of the format, .* reads version 1; update"):
-        hs.open_trace(changed(llama, tmp_path, version="2"))
+    with pytest.raises(ViewError, match=r"version 3 of the format, .* versions up to 2; update"):
+        hs.open_trace(changed(llama, tmp_path, version="3"))
 
 
 def test_arrays_that_are_no_trace_are_refused(tmp_path: Path) -> None:
@@ -195,9 +250,9 @@ def test_arrays_that_are_no_trace_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told.pop("sides"),
-        lambda told: told["sides"][0]["tokens"].append("x"),
-        lambda told: told["sides"].clear(),
+        lambda told: told.pop("tokens"),
+        lambda told: told["tokens"][0]["labels"].append("x"),
+        lambda told: told["tokens"].clear(),
         lambda told: told["stacks"][0]["layers"].append(9),
         lambda told: told["stacks"][0].update(parts=None),
         lambda told: told["stacks"].clear(),

@@ -79,9 +79,9 @@ def test_an_encoder_decoder_traces_three_stacks() -> None:
     trace = tiny("BART").trace("Birds", target="Vögel")
     assert list(trace.stacks) == ["encoder", "decoder", "cross"]
     cross = trace.stack("cross")
-    assert cross.queries.tokens[0] == "[SEP]"  # its decoder starts with the end token
+    assert cross.queries.labels[0] == "[SEP]"  # its decoder starts with the end token
     assert cross.queries.special[:2] == (True, True)
-    assert cross.keys.tokens == trace.tokens
+    assert cross.keys.labels == trace.tokens
     assert cross.weights[0].shape == (4, len(cross.queries), len(cross.keys))
     assert trace.stack("decoder").queries == cross.queries
 

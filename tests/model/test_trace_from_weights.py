@@ -57,8 +57,8 @@ def test_the_values_are_kept_in_order() -> None:
 def test_target_tokens_look_at_tokens() -> None:
     trace = Trace.from_weights(layered(2, 2, 3), TOKENS, target_tokens=["x", "y"])
     assert list(trace.stacks) == ["cross"]
-    assert trace.default.queries.tokens == ("x", "y")
-    assert trace.default.keys.tokens == ("a", "b", "c")
+    assert trace.default.queries.labels == ("x", "y")
+    assert trace.default.keys.labels == ("a", "b", "c")
 
 
 def test_causal_weights_are_recognised() -> None:

@@ -80,7 +80,7 @@ def test_the_edges_of_a_query_add_up_to_what_its_head_writes(kind: str) -> None:
 
 
 def display_all(model: Model) -> list[str]:
-    from headscope.model.inputs.tokens import display
+    from headscope.model.inputs.labels import display
 
     shown = display(model.tokenizer, range(len(model.tokenizer)))
     assert len(set(shown)) == len(shown)
@@ -108,8 +108,8 @@ def test_an_edge_says_which_token_follows_and_what_it_adds_to_it() -> None:
     model = causal_model()
     encoded = model.encode(TEXT)
     edge = edge_writes(model, TEXT, 0, 1, 3, 1, count=len(model.tokenizer))
-    assert edge.next_token == encoded.tokens[4]
-    assert edge.next_logit == pytest.approx(dict(edge.raises)[encoded.tokens[4]])
+    assert edge.next_token == encoded.labels[4]
+    assert edge.next_logit == pytest.approx(dict(edge.raises)[encoded.labels[4]])
     assert edge.lowers[0] == edge.raises[-1]
     last = edge_writes(model, TEXT, 0, 1, len(encoded) - 1, 1)
     assert last.next_token is None and last.next_logit is None and len(last.raises) == 10

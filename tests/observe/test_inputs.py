@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.model.inputs.encode import Encoded
+from headscope.model.inputs.tokens import Tokens
 from headscope.observe import NO_LABEL, Columns, Example
 
 PAD = 99
@@ -16,10 +16,10 @@ def examples(draw: st.DrawFn, number: int) -> Example:
     size = draw(st.integers(1, 5))
     ids = tuple(draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)))
     token = st.integers(0, size - 1)
-    encoded = Encoded("", None, ids, (), (), ids, (False,) * size, (0,) * size)
+    tokens = Tokens(ids, ("",) * size, (None,) * size, (False,) * size, segments=ids)
     arcs = draw(st.lists(st.tuples(token, token), max_size=4))
     null = tuple(index == 0 for index in range(size))
-    return Example(number, encoded, null, {"tag": ids}, arcs)
+    return Example(number, tokens, null, {"tag": ids}, arcs)
 
 
 @given(st.data())
@@ -28,9 +28,9 @@ def test_a_cut_batch_has_the_tokens_labels_and_arcs_of_its_examples(data: st.Dat
     made = [data.draw(examples(number)) for number in range(data.draw(st.integers(1, 5)))]
     rows = data.draw(st.permutations(range(len(made))))[: data.draw(st.integers(1, len(made)))]
     cut = Columns.of(made).cut(rows, pad=PAD, is_causal=True)
-    width = max(len(made[row].encoded) for row in rows)
+    width = max(len(made[row].tokens) for row in rows)
     for place, row in enumerate(rows):
-        ids = list(made[row].encoded.ids)
+        ids = list(made[row].tokens.ids)
         rest = width - len(ids)
         assert cut.batch.ids[place].tolist() == ids + [PAD] * rest
         assert cut.batch.mask[place].tolist() == [True] * len(ids) + [False] * rest

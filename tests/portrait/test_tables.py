@@ -16,7 +16,7 @@ def plain_entry(look: Look, table: Table, query: int, key: int) -> str | None:
     """The label that a pair has in a table, from the definitions alone."""
     text = look.text
     words = text.sentence.words
-    ids = text.encoded.ids
+    ids = text.tokens.ids
     here, there = int(text.word[query]), int(text.word[key])
     distance = key - query
     side = "after" if distance > 0 else "before"
@@ -77,12 +77,12 @@ def plain_entry(look: Look, table: Table, query: int, key: int) -> str | None:
 
 
 def plain_mark(text: Text, token: int) -> str | None:
-    start, end = text.encoded.offsets[token]
-    letters = text.encoded.text[start:end].strip()
-    if text.encoded.special[token]:
+    start, end = text.tokens.offsets[token]
+    letters = text.tokens.text[start:end].strip()
+    if text.tokens.special[token]:
         return "special token"
     if not letters:
-        return "line break" if "\n" in text.encoded.text[start:end] else None
+        return "line break" if "\n" in text.tokens.text[start:end] else None
     if all(letter in ",،、，" for letter in letters):
         return "comma"
     if all(letter in ".!?…。！？" for letter in letters):
@@ -108,7 +108,7 @@ def test_tables_are_what_plain_loops_find(name: str) -> None:
                     expected = plain_entry(look, table, query, key)
                     code = int(codes[query, key])
                     assert (None if code == NONE else table.labels[code]) == expected, (
-                        table.name, query, key, text.encoded.tokens)  # fmt: skip
+                        table.name, query, key, text.tokens.labels)  # fmt: skip
     assert len(checked) == (12 if name == "mini-gpt2" else 14)
 
 

@@ -39,7 +39,7 @@ def test_the_sample_is_the_same_whenever_it_is_drawn() -> None:
 
     again = Sample.draw(setup("mini-gpt2"), "auto")
     first = sample("mini-gpt2")
-    assert [text.encoded.ids for text in again.texts["score"]] == [
-        text.encoded.ids for text in first.texts["score"]
+    assert [text.tokens.ids for text in again.texts["score"]] == [
+        text.tokens.ids for text in first.texts["score"]
     ]
     assert again.vocabulary == first.vocabulary

@@ -22,12 +22,12 @@ def previous(look: Look, query: int, keys: Sequence[int]) -> list[int]:
 
 
 def same_token(look: Look, query: int, keys: Sequence[int]) -> list[int]:
-    ids = look.text.encoded.ids
+    ids = look.text.tokens.ids
     return [key for key in keys if key != query and ids[key] == ids[query]]
 
 
 def after_the_same(look: Look, query: int, keys: Sequence[int]) -> list[int]:
-    ids = look.text.encoded.ids
+    ids = look.text.tokens.ids
     return [key for key in keys if key != query and key > 1 and ids[key - 1] == ids[query]]
 
 

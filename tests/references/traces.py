@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from headscope.model.attention import Stack
-from headscope.model.trace import Side, StackTrace, Trace
+from headscope.model.inputs.tokens import Characters, Tokens
+from headscope.model.trace import StackTrace, Trace, label_tokens
 
 WORDS = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "."]
 HOSTILE = (
@@ -24,50 +26,27 @@ HOSTILE = (
 )
 
 
-def side(
-    tokens: Sequence[str],
-    *,
-    special: Sequence[bool] | None = None,
-    segments: Sequence[int] | None = None,
-    word_of_token: Sequence[int] | None = None,
-    words: Sequence[str] | None = None,
-) -> Side:
-    """A side whose tokens are words unless told otherwise."""
-    count = len(tokens)
-    return Side(
-        text=" ".join(tokens),
-        tokens=tuple(tokens),
-        special=tuple(special or [False] * count),
-        segments=tuple(segments or [0] * count),
-        offsets=((0, 0),) * count,
-        word_of_token=tuple(range(count) if word_of_token is None else word_of_token),
-        words=tuple(tokens if words is None else words),
-    )
+def side(tokens: Sequence[str]) -> Tokens:
+    """Tokens that are words."""
+    return label_tokens(tokens)
 
 
-def pair_side() -> Side:
+def pair_side() -> Tokens:
     """Two sentences as BERT reads them: special tokens, and one word in three pieces."""
-    tokens = [
-        "[CLS]",
-        "the",
-        "cat",
-        "sat",
-        "un",
-        "##believ",
-        "##ably",
-        "[SEP]",
-        "it",
-        "was",
-        "tired",
-        "[SEP]",
-    ]
-    return side(
-        tokens,
-        special=[token.startswith("[") for token in tokens],
-        segments=[0] * 8 + [1] * 4,
-        word_of_token=[-1, 0, 1, 2, 3, 3, 3, -1, 4, 5, 6, -1],
-        words=["the", "cat", "sat", "unbelievably", "it", "was", "tired"],
-    )
+    texts = ("the cat sat unbelievably", "it was tired")
+    pieces = [["the", "cat", "sat", "un", "##believ", "##ably"], ["it", "was", "tired"]]
+    separator = Tokens((), ("[SEP]",), (None,), (True,), (0,))
+    tokens = replace(separator, labels=("[CLS]",))
+    for segment, (text, labels) in enumerate(zip(texts, pieces, strict=True)):
+        places, end = [], 0
+        for label in labels:
+            start = text.index(label.removeprefix("##"), end)
+            end = start + len(label.removeprefix("##"))
+            places.append(Characters(start, end))
+        flags, segments = (False,) * len(labels), (segment,) * len(labels)
+        tokens += Tokens((), tuple(labels), tuple(places), flags, segments, (text,))
+        tokens += replace(separator, segments=(segment,))
+    return tokens
 
 
 def known_trace() -> Trace:
@@ -82,7 +61,7 @@ def random_trace(
     heads: int = 4,
     key_heads: int | None = None,
     dim: int = 8,
-    tokens: Side | None = None,
+    tokens: Tokens | None = None,
     causal: bool = True,
     softcap: float | None = None,
     sink: bool = False,
@@ -163,7 +142,7 @@ def encoder_decoder_trace() -> Trace:
     )
 
 
-def _bare(name: Stack, random: torch.Generator, queries: Side, keys: Side) -> StackTrace:
+def _bare(name: Stack, random: torch.Generator, queries: Tokens, keys: Tokens) -> StackTrace:
     scores = torch.randn(2, 2, len(queries), len(keys), generator=random)
     weights = dict(enumerate(scores.softmax(-1)))
     return StackTrace(name, (0, 1), (0, 1), weights, queries, keys)

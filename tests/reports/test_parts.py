@@ -16,8 +16,8 @@ from headscope.results.examples import Exemplar, distance_kind, exemplars_of
 from headscope.results.run import read_finished
 from headscope.results.statements import Choice, read_statements
 from headscope.text.corpus import Corpus
+from tests.references.exemplars import make_exemplar
 from tests.references.tiny_models import causal_model, make_sentences
-from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +63,9 @@ def _assert_of_kind(each: Exemplar, kind: str) -> None:
 
 def test_a_head_without_a_pair_of_its_kind_says_so() -> None:
     choice = Choice("table1", 0, 0, "", "tag X")
-    shown = show_head(choice, [make_exemplar(["c", " d"], 1, 0)])
+    shown = show_head(choice, [make_exemplar(["c", " d"], 1, 0)], word_pieces=False)
     assert [each.text for each in shown.exemplars] == ["c d"]
-    nothing = show_head(choice, [])
+    nothing = show_head(choice, [], word_pieces=False)
     assert "no pair of this kind" in render_part("head_exemplars", nothing)
     assert "no pair of this kind" not in render_part("head_exemplars", shown)
 
@@ -73,30 +73,40 @@ def test_a_head_without_a_pair_of_its_kind_says_so() -> None:
 def test_the_pieces_of_a_character_are_shown_as_the_character() -> None:
     tokens = [" I", " 你 1/3", "你 2/3", "你 3/3", " !"]
     each = make_exemplar(tokens, 2, 0, text=" I 你 !")
-    pieces = pieces_of(each)
+    pieces = pieces_of(each, word_pieces=False)
     assert [piece.text for piece in pieces] == ["I", " 你", " !"]
     assert [piece.attending for piece in pieces] == [False, True, False]
-    row = csv_rows(Choice("t", 0, 0, ""), [each])[0]
+    row = csv_rows(Choice("t", 0, 0, ""), [each], word_pieces=False)[0]
     assert (row["attending"], row["sentence"]) == ("你", "_I_ **你** !")
+
+
+def test_the_tokenizer_says_whether_words_have_spaces_not_the_input() -> None:
+    """No token of this input has "##", and its text is not that of the tokens."""
+    exemplar = make_exemplar(["[CLS]", "hoped", "that", "it", "[SEP]"], 1, 3, text="")
+    shown = {
+        marks: ShownExemplar(0.5, pieces_of(exemplar, word_pieces=marks)).text
+        for marks in (True, False)
+    }
+    assert shown == {True: "[CLS] hoped that it [SEP]", False: "[CLS]hopedthatit[SEP]"}
 
 
 def test_a_long_sentence_is_cut_around_the_pair_and_says_so() -> None:
     tokens = [f" w{n:02d}" for n in range(90)]
-    shown = cut(pieces_of(make_exemplar(tokens, 80, 10)))
+    shown = cut(pieces_of(make_exemplar(tokens, 80, 10), word_pieces=False))
     texts = [piece.text.strip() for piece in shown]
     assert {"w10", "w80"} <= set(texts)
     assert texts[0] == "…" and texts[-1] == "…" and texts.count("…") == 3
     assert sum(map(len, texts)) <= parts.LONGEST + 3
     inside = [text for text in texts if text != "…"]
     assert inside == sorted(inside)
-    short = pieces_of(make_exemplar(tokens[:9], 3, 1))
+    short = pieces_of(make_exemplar(tokens[:9], 3, 1), word_pieces=False)
     assert cut(short) == list(short)
 
 
 @pytest.mark.parametrize(("query", "key"), [(3, 1), (1, 3), (2, 2)])
 def test_the_arc_leads_from_the_attending_to_the_attended_token(query: int, key: int) -> None:
     tokens = ["The", " cat", " sat", " down"]
-    shown = ShownExemplar(0.5, pieces_of(make_exemplar(tokens, query, key)))
+    shown = ShownExemplar(0.5, pieces_of(make_exemplar(tokens, query, key), word_pieces=False))
     start, *_, end = re.findall(r"(-?[\d.]+) (-?[\d.]+)", shown.arc)
     middles = [one.middle for one in shown.line]
     loop = 6 if query == key else 0
@@ -110,6 +120,7 @@ def test_the_arc_leads_from_the_attending_to_the_attended_token(query: int, key:
 
 
 def test_a_sentence_from_right_to_left_is_laid_out_so() -> None:
-    shown = ShownExemplar(0.5, pieces_of(make_exemplar(["שלום", " לך", " עולם"], 2, 0)))
+    exemplar = make_exemplar(["שלום", " לך", " עולם"], 2, 0)
+    shown = ShownExemplar(0.5, pieces_of(exemplar, word_pieces=False))
     lefts = [one.left for one in shown.line]
     assert lefts == sorted(lefts, reverse=True) and lefts[-1] == pytest.approx(0)

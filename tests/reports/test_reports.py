@@ -17,9 +17,9 @@ from headscope.results.tables import tabulate
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
+from tests.references.exemplars import make_exemplar
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
-from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     page = (run / "report.html").read_text()
     assert "<b>X</b>" not in page
     exemplar = make_exemplar(["<i>", " &"], 1, 0)
-    shown = render_part("sentence", ShownExemplar(0.5, pieces_of(exemplar)))
+    shown = render_part("sentence", ShownExemplar(0.5, pieces_of(exemplar, word_pieces=False)))
     assert 'text-decoration="underline">&lt;i&gt;</text>' in shown
     assert 'font-weight="bold">&amp;</text>' in shown
     assert "<title>&lt;i&gt; &amp;</title>" in shown and "<i>" not in shown
@@ -116,12 +116,12 @@ def test_every_figure_can_be_drawn_for_any_number_of_heads(layers: int, heads: i
 
 def test_exemplar_rows_mark_the_pair_and_read_as_the_sentence() -> None:
     exemplar = make_exemplar(["The", " cat", " sat"], 2, 1, weight=0.98765)
-    row = csv_rows(Choice("table1", 4, 11, "because"), [exemplar])[0]
+    row = csv_rows(Choice("table1", 4, 11, "because"), [exemplar], word_pieces=False)[0]
     assert row["sentence"] == "The _cat_ **sat**"
     assert (row["head"], row["pick"], row["weight"]) == ("L4H11", "1", 0.9877)
     assert (row["attending"], row["attended"], row["id"]) == ("sat", "cat", "s1")
     pieces = make_exemplar(["[CLS]", "cat", "##s", "."], 2, 1, text="Cats.")
-    row = csv_rows(Choice("t", 4, 11, ""), [pieces])[0]
+    row = csv_rows(Choice("t", 4, 11, ""), [pieces], word_pieces=True)[0]
     assert (row["sentence"], row["attending"]) == ("[CLS] _cat_**s**.", "##s")
 
 

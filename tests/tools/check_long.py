@@ -14,7 +14,7 @@ from torch import Tensor
 
 import headscope as hs
 from headscope.model.capture.modes import AttentionPath
-from headscope.model.inputs.encode import Encoded
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
 from headscope.observe import Columns, Example, Layer, separation, show_layers
 
@@ -41,7 +41,7 @@ def make_columns(model: Model, tokens: int) -> Columns:
     return Columns.of(examples)
 
 
-def encode(model: Model, text: str) -> Encoded:
+def encode(model: Model, text: str) -> Tokens:
     """As vig2019 does it: no delimiters for a causal model."""
     return model.encode(text, special=not model.is_causal)
 

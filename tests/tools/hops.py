@@ -1,4 +1,5 @@
 """The way of one sentence through a study: python -m tests.tools.hops [STUDY ...]
+   What loading, tracing and reading pass:    python -m tests.tools.hops load trace read_corpus
 
 Counts the functions of the package that are called, and the files they lie in: from `hs.study` to
 all numbers of the study, to one of them, and to the end of the run, which also writes files and
@@ -6,12 +7,14 @@ judges claims. What reads a network, `model/`, counts as one file.
 """
 
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from uuid import uuid4
 
 import headscope as hs
 from headscope.engine import Setup
@@ -50,17 +53,49 @@ class Watch:
             self.functions.add(function)
 
 
-def watch_study(study: Study) -> Watch:
-    """Run a study of one sentence under a profile hook."""
-    model, corpus, options = hs.load("mini-gpt2"), hs.demo_corpus().select([0]), OPTIONS[study.name]
-    hs.study(study, model, corpus, **options)  # what is imported or cached is there now
+def watch_call(call: Callable[[], object]) -> Watch:
+    """Call something under a profile hook, the second time: what is imported is there by then."""
+    call()
     watch = Watch()
     sys.setprofile(watch)
     try:
-        hs.study(study, model, corpus, **options)
+        call()
     finally:
         sys.setprofile(None)
     return watch
+
+
+def watch_study(study: Study) -> Watch:
+    """Run a study of one sentence."""
+    model, corpus, options = hs.load("mini-gpt2"), hs.demo_corpus().select([0]), OPTIONS[study.name]
+    return watch_call(lambda: hs.study(study, model, corpus, **options))
+
+
+def watch_load() -> Watch:
+    """Load a bundled model."""
+    return watch_call(lambda: hs.load("mini-gpt2"))
+
+
+def watch_trace() -> Watch:
+    """Trace two words."""
+    model = hs.load("mini-gpt2")
+    return watch_call(lambda: model.trace("Birds sing"))
+
+
+def watch_reading() -> Watch:
+    """Read a sentence of two words that no cache has."""
+    words = "1\t{}\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsing\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "two-words.conllu"
+
+        def read() -> None:
+            file.write_text(words.format(f"B{uuid4().hex}"), encoding="utf-8")
+            list(hs.read_corpus(file))
+
+        return watch_call(read)
+
+
+CALLS = {"load": watch_load, "trace": watch_trace, "read_corpus": watch_reading}
 
 
 def with_one_metric(study: Study) -> Study:
@@ -95,7 +130,12 @@ def package_of(file: str) -> str:
 
 def main() -> None:
     """Print the counts of every study, and what one number takes of every file."""
-    for name in sys.argv[1:] or OPTIONS:
+    for name in sys.argv[1:] or [*OPTIONS, *CALLS]:
+        if name in CALLS:
+            functions = CALLS[name]().functions
+            files = Counter(file for file, _ in functions)
+            sys.stdout.write(f"{name}\n  {len(functions)} functions in {len(files)} files\n")
+            continue
         study = find_study(name)
         every, one = watch_study(study), watch_study(with_one_metric(study))
         sys.stdout.write(

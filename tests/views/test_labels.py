@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.font_manager import get_font
 
-from headscope.views.labels import are_word_pieces, bare, gaps, is_right_to_left, label, short
+from headscope.views.labels import bare, gaps, is_right_to_left, label, short
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,7 @@ def test_gaps_tell_where_a_text_has_spaces_and_new_lines() -> None:
     text = "A cat.\nIt sat\n\non"
     offsets = [(0, 1), (1, 5), (5, 6), (6, 9), (9, 13), (13, 15), (15, 17)]
     tokens = [text[start:end] for start, end in offsets]
-    assert gaps(tokens, text, offsets) == [0, 1, 0, 2, 1, 0, 1]
+    assert gaps(tokens, text, offsets, word_pieces=False) == [0, 1, 0, 2, 1, 0, 1]
     pieces = ["[CLS]", "a", "cat", ".", "it", "sat", "on", "[SEP]"]
     spans = [(0, 0), (0, 1), (2, 5), (5, 6), (7, 9), (10, 13), (15, 17), (0, 0)]
-    assert gaps(pieces, text, spans) == [0, 1, 1, 0, 2, 1, 2, 1]
-
-
-def test_in_older_runs_word_pieces_are_known_by_their_marks() -> None:
-    assert are_word_pieces(["[CLS]", "love", "##lace", "[SEP]"])
-    assert not are_word_pieces(["love", "lace"])
-    assert not are_word_pieces([" love", "##", "##x"])  # a text of byte-level pieces about titles
-    assert not are_word_pieces(["##"])
+    assert gaps(pieces, text, spans, word_pieces=True) == [0, 1, 1, 0, 2, 1, 2, 1]

@@ -5,8 +5,8 @@ import pytest
 from headscope.views.labels import bare, spaces_before
 
 
-def joined(tokens: list[str], text: str) -> str:
-    spaces = spaces_before(tokens, text)
+def joined(tokens: list[str], text: str, *, word_pieces: bool = False) -> str:
+    spaces = spaces_before(tokens, text, word_pieces=word_pieces)
     pairs = zip(tokens, spaces, strict=True)
     return "".join((" " if space else "") + bare(token) for token, space in pairs)
 
@@ -27,11 +27,12 @@ def test_tokens_read_as_the_text_was_written(tokens: list[str], text: str) -> No
 
 
 def test_case_that_the_tokenizer_dropped_does_not_matter() -> None:
-    assert joined(["[CLS]", "mr", ".", "x", "[SEP]"], "Mr. X") == "[CLS] mr. x [SEP]"
+    tokens = ["[CLS]", "mr", ".", "x", "[SEP]"]
+    assert joined(tokens, "Mr. X", word_pieces=True) == "[CLS] mr. x [SEP]"
 
 
 def test_what_is_not_in_the_text_goes_by_its_own_mark() -> None:
-    assert joined(["a", "[UNK]", "##b", "!"], "a ⸘b!") == "a [UNK]b!"
+    assert joined(["a", "[UNK]", "##b", "!"], "a ⸘b!", word_pieces=True) == "a [UNK]b!"
     assert joined(["a", " �", "�", " b"], "a é b") == "a �� b"
 
 
@@ -39,4 +40,4 @@ def test_a_repeated_word_is_not_taken_for_a_later_one() -> None:
     assert joined(["to", "be", "or", "not", "to", "be"], "to be or not to be") == (
         "to be or not to be"
     )
-    assert joined(["x", "[UNK]", "x", "y"], "x ⸘ x y") == "x [UNK] x y"
+    assert joined(["x", "[UNK]", "x", "y"], "x ⸘ x y", word_pieces=True) == "x [UNK] x y"

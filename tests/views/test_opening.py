@@ -41,7 +41,7 @@ WAYS: dict[str, Callable[[Sequence[str], int, int], bool]] = {
 
 def plainly(stack: StackTrace, way: Callable[[Sequence[str], int, int], bool]) -> np.ndarray:
     """Share and strength of every head, pair by pair: (layer, head, 2)."""
-    words, special = stack.queries.tokens, stack.queries.special
+    words, special = stack.queries.labels, stack.queries.special
     found = np.zeros((len(stack.layers), len(stack.heads), 2))
     weights = {layer: stack.weights[layer].numpy() for layer in stack.layers}
     visible = np.sum([weights[layer].sum(0) for layer in stack.layers], 0) > 0

@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 from headscope.errors import ViewError
 from headscope.model.attention import Stack
-from headscope.model.trace import Side, StackTrace, Trace
+from headscope.model.inputs.tokens import Tokens
+from headscope.model.trace import StackTrace, Trace, label_tokens
 from headscope.views.view import View, open_view
 
-Tokens = Sequence[str]
+Labels = Sequence[str]
 Attention = Any  # one tensor per layer, batch × head × query × key; or all of them stacked
 _SPECIAL = {"[CLS]", "[SEP]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<|endoftext|>"}
 _KEPT_NONE = (
@@ -23,7 +24,7 @@ Action = Literal["view", "return"]
 def open_weights(
     kind: str,
     attentions: tuple[Attention | None, ...],
-    token_lists: tuple[Tokens | None, ...],
+    token_lists: tuple[Labels | None, ...],
     sentence_b_start: int | None,
     prettify: bool,
     include: tuple[Sequence[int] | None, Sequence[int] | None],
@@ -42,7 +43,7 @@ def open_weights(
 
 def _trace_of(
     attentions: tuple[Attention | None, ...],
-    token_lists: tuple[Tokens | None, ...],
+    token_lists: tuple[Labels | None, ...],
     sentence_b_start: int | None,
     prettify: bool,
 ) -> Trace:
@@ -54,7 +55,7 @@ def _trace_of(
         if any(other is not None for other in others):
             raise ViewError("Give either attention, or encoder, decoder and cross attention.")
         return _joined([_stack("self", single, tokens, None, sentence_b_start, prettify)])
-    given: list[tuple[Stack, Attention | None, Tokens | None, Tokens | None]] = [
+    given: list[tuple[Stack, Attention | None, Labels | None, Labels | None]] = [
         ("encoder", encoder, encoder_tokens, None),
         ("decoder", decoder, decoder_tokens, None),
         ("cross", cross, encoder_tokens, decoder_tokens),
@@ -86,8 +87,8 @@ def _joined(stacks: list[StackTrace]) -> Trace:
 def _stack(
     name: Stack,
     weights: Attention,
-    tokens: Tokens | None,
-    looking: Tokens | None,
+    tokens: Labels | None,
+    looking: Labels | None,
     second: int | None,
     prettify: bool,
 ) -> StackTrace:
@@ -125,8 +126,8 @@ def _segments(second: int, count: int) -> list[int]:
     return [int(place >= start) for place in range(count)]
 
 
-def _raw(side: Side, tokens: Tokens) -> Side:
-    return replace(side, tokens=tuple(tokens), words=tuple(tokens))
+def _raw(prettified: Tokens, labels: Labels) -> Tokens:
+    return label_tokens(labels, prettified.segments, prettified.special)
 
 
 def _part(

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from headscope.bertviz.attention import Action, Attention, Page, Tokens, open_weights
+from headscope.bertviz.attention import Action, Attention, Labels, Page, open_weights
 
 
 def head_view(
     attention: Attention | None = None,
-    tokens: Tokens | None = None,
+    tokens: Labels | None = None,
     sentence_b_start: int | None = None,
     prettify_tokens: bool = True,
     layer: int | None = None,
@@ -15,8 +15,8 @@ def head_view(
     encoder_attention: Attention | None = None,
     decoder_attention: Attention | None = None,
     cross_attention: Attention | None = None,
-    encoder_tokens: Tokens | None = None,
-    decoder_tokens: Tokens | None = None,
+    encoder_tokens: Labels | None = None,
+    decoder_tokens: Labels | None = None,
     include_layers: Sequence[int] | None = None,
     html_action: Action = "view",
 ) -> Page | None:

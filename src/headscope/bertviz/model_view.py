@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from headscope.bertviz.attention import Action, Attention, Page, Tokens, open_weights
+from headscope.bertviz.attention import Action, Attention, Labels, Page, open_weights
 
 
 def model_view(
     attention: Attention | None = None,
-    tokens: Tokens | None = None,
+    tokens: Labels | None = None,
     sentence_b_start: int | None = None,
     prettify_tokens: bool = True,
     display_mode: Literal["light", "dark"] = "dark",
     encoder_attention: Attention | None = None,
     decoder_attention: Attention | None = None,
     cross_attention: Attention | None = None,
-    encoder_tokens: Tokens | None = None,
-    decoder_tokens: Tokens | None = None,
+    encoder_tokens: Labels | None = None,
+    decoder_tokens: Labels | None = None,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
     html_action: Action = "view",

@@ -324,10 +324,10 @@ def largest_of_rows(
 
 def describe(setup: Setup, example: Example, start: int) -> dict[str, Any]:
     """The tokens of an input as they are shown, their labels, and where they are from."""
-    sentence, encoded = example.sentence, example.encoded
-    pairs = zip(encoded.offsets, encoded.special, strict=True)
+    sentence, tokens = example.sentence, example.tokens
+    pairs = zip(tokens.offsets, tokens.special, strict=True)
     spans = [span for span, is_special in pairs if not is_special]
-    text = encoded.text[spans[0][0] : spans[-1][1]] if spans else ""
+    text = tokens.text[spans[0][0] : spans[-1][1]] if spans else ""
     labels = {
         column: [
             "" if code == NO_LABEL else setup.labels[name][code] for code in example.labels[name]
@@ -341,7 +341,7 @@ def describe(setup: Setup, example: Example, start: int) -> dict[str, Any]:
         "id": "" if sentence is None else sentence.id,
         "start": start,
         "text": text,
-        "tokens": list(encoded.tokens),
+        "tokens": list(tokens.labels),
         "null": [position for position, is_null in enumerate(example.null) if is_null],
         **{column: labels.get(column, []) for column in LABELS},
     }

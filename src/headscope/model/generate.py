@@ -20,8 +20,9 @@ from headscope.errors import ModelError
 from headscope.model.attention import is_close
 from headscope.model.capture.dense import TOLERANCE
 from headscope.model.capture.modes import FAILURES
-from headscope.model.inputs.encode import Encoded, start_with
-from headscope.model.inputs.tokens import display_text
+from headscope.model.inputs.encode import start_token
+from headscope.model.inputs.labels import display_text
+from headscope.model.inputs.tokens import Characters, Tokens
 from headscope.model.loading.network import evaluating, quiet
 from headscope.model.loading.source import in_short
 
@@ -44,9 +45,6 @@ AS_CONFIGURED = (
 )
 _CONTEXT = 8  # tokens before new ones that decide how these read: a space, the rest of a character
 _PART = "\ufffd"  # what a part of a character decodes to
-_NOTHING = Encoded(
-    text="", pair=None, ids=(), tokens=(), offsets=(), segments=(), special=(), sequence=()
-)
 _drawing = Lock()  # transformers draws from the random numbers of the whole process
 
 
@@ -90,28 +88,28 @@ class Sampling:
         return options | {"temperature": float(options["temperature"])}
 
 
-def begin(model: "Model", source: Encoded, target: Encoded | None) -> Encoded:
+def begin(model: "Model", source: Tokens, target: Tokens | None) -> Tokens:
     """What the written tokens follow: the text itself, or what a decoder has begun with."""
     if model.is_encoder_decoder:
-        return target or start_with(model.network, model.tokenizer, _NOTHING)
+        return target or start_token(model.network, model.tokenizer)
     if not model.is_causal:
         raise ModelError(
             f"{model.name} is not a causal language model, so it cannot continue a text; leave "
             "generate out."
         )
-    if source.pair is not None:
+    if len(source.texts) > 1:
         raise ModelError("A pair of texts cannot be continued: give generate a single text.")
     return source
 
 
 def continue_text(
     model: "Model",
-    source: Encoded,
-    begun: Encoded,
+    source: Tokens,
+    begun: Tokens,
     steps: int,
     sampling: Sampling,
     progress: Progress | None = None,
-) -> tuple[Encoded, tuple[str, ...]]:
+) -> tuple[Tokens, tuple[str, ...]]:
     """What was begun with up to `steps` tokens that the network writes after it, and notes on it.
 
     `source` is what an encoder reads; without one it is the text that was begun.
@@ -238,18 +236,20 @@ def rescaling(config: PreTrainedConfig, before: int, after: int) -> str | None:
 
 
 def _append(
-    tokenizer: PreTrainedTokenizerBase, text: Encoded, new: Sequence[int], writing: "Writing"
-) -> Encoded:
-    special = tuple(index in set(tokenizer.all_special_ids) for index in new)
+    tokenizer: PreTrainedTokenizerBase, begun: Tokens, new: Sequence[int], writing: "Writing"
+) -> Tokens:
+    """What was begun with the new tokens; both are one text."""
+    special = set(tokenizer.all_special_ids)
+    spans = spans_of(writing.pieces, len(begun.text))
+    segment = begun.segments[-1]
     return replace(
-        text,
-        text=text.text + "".join(writing.pieces),
-        ids=(*text.ids, *new),
-        tokens=(*text.tokens, *display_text(tokenizer, new)),
-        offsets=(*text.offsets, *spans_of(writing.pieces, len(text.text))),
-        segments=(*text.segments, *(text.segments[-1] if text.segments else 0 for _ in new)),
-        special=(*text.special, *special),
-        sequence=(*text.sequence, *(None if is_special else 0 for is_special in special)),
+        begun,
+        ids=(*begun.ids, *new),
+        labels=(*begun.labels, *display_text(tokenizer, new)),
+        places=(*begun.places, *(Characters(*span) for span in spans)),
+        special=(*begun.special, *(index in special for index in new)),
+        segments=(*begun.segments, *[segment] * len(new)),
+        texts=(begun.text + "".join(writing.pieces),),
     )
 
 

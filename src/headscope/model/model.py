@@ -44,8 +44,9 @@ from headscope.model.inputs.batch import (
     vocabulary_size,
 )
 from headscope.model.inputs.chat import Chat, Message
-from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode_target
+from headscope.model.inputs.encode import decoder_start, encode, encode_target, is_parted
 from headscope.model.inputs.frame import Bos
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
 from headscope.model.loading.source import Origin
 
@@ -172,9 +173,9 @@ class Model:
         special: bool = True,
         bos: Bos = "auto",
         truncate: bool = False,
-    ) -> Encoded:
+    ) -> Tokens:
         """The tokens of a text or a pair of texts; a model that cannot part a pair refuses it."""
-        encoded = encode(
+        tokens = encode(
             self.tokenizer,
             text,
             pair,
@@ -183,13 +184,13 @@ class Model:
             limit=self.max_length,
             truncate=truncate,
         )
-        if special and pair is not None and not encoded.is_parted:
+        if special and pair is not None and not is_parted(tokens):
             raise ModelError(
                 f"{self.name} takes no pairs of texts: its tokenizer puts nothing between them; "
                 "leave the pair out, or give both as one text."
             )
-        self._check_vocabulary(encoded)
-        return encoded
+        self._check_vocabulary(tokens)
+        return tokens
 
     def encode_chat(
         self,
@@ -198,38 +199,38 @@ class Model:
         *,
         answer: bool = False,
         truncate: bool = False,
-    ) -> Encoded:
+    ) -> Tokens:
         """The tokens of a chat as the model's own template writes it.
 
         With `answer` they end where the model goes on.
         """
         chat = Chat(self.name, self.tokenizer, messages, template)
-        encoded = chat.encode(answer=answer, limit=self.max_length, truncate=truncate)
-        self._check_vocabulary(encoded)
-        return encoded
+        tokens = chat.encode(answer=answer, limit=self.max_length, truncate=truncate)
+        self._check_vocabulary(tokens)
+        return tokens
 
-    def encode_target(self, text: str, *, truncate: bool = False) -> Encoded:
+    def encode_target(self, text: str, *, truncate: bool = False) -> Tokens:
         """What the decoder reads to write `text`: its start token, then the text."""
         self._require_decoder()
         limit = self.max_length
-        encoded = encode_target(self.network, self.tokenizer, text, limit=limit, truncate=truncate)
-        self._check_vocabulary(encoded)
-        return encoded
+        tokens = encode_target(self.network, self.tokenizer, text, limit=limit, truncate=truncate)
+        self._check_vocabulary(tokens)
+        return tokens
 
     def batch(
         self,
-        encoded: Sequence[Encoded],
+        texts: Sequence[Tokens],
         rows: Sequence[int] | None = None,
         *,
-        target: Sequence[Encoded] | None = None,
+        target: Sequence[Tokens] | None = None,
         side: Side = "right",
     ) -> Batch:
-        """The chosen texts as one batch, padded on one side; `rows` are indices into `encoded`.
+        """The chosen texts as one batch, padded on one side; `rows` are indices into `texts`.
 
         Padding that would change a text's attention is refused.
         """
-        chosen = range(len(encoded)) if rows is None else rows
-        batch = make_batch(encoded, chosen, pad=self.pad, side=side, device=self.device)
+        chosen = range(len(texts)) if rows is None else rows
+        batch = make_batch(texts, chosen, pad=self.pad, side=side, device=self.device)
         if len(set(batch.lengths)) > 1 and not self.can_pad(side):
             raise ModelError(
                 f"Padding on the {side} changes the attention of {self.name}; "
@@ -364,11 +365,11 @@ class Model:
             self.name, batch.mask, None if target is None else target.mask, padded, whole=whole
         )
 
-    def _check_vocabulary(self, encoded: Encoded) -> None:
+    def _check_vocabulary(self, tokens: Tokens) -> None:
         size = vocabulary_size(self.network)
-        if max(encoded.ids) >= size:
+        if max(tokens.ids) >= size:
             raise ModelError(
-                f"The tokenizer gives id {max(encoded.ids)}, but {self.name} has only {size} "
+                f"The tokenizer gives id {max(tokens.ids)}, but {self.name} has only {size} "
                 "embeddings; load the tokenizer that belongs to the model."
             )
 

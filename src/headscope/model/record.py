@@ -13,11 +13,11 @@ from headscope.model.attention import LayerAttention, Stack, bias, sink
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.generate import Progress, Sampling, begin, continue_text
 from headscope.model.inputs.chat import Message
-from headscope.model.inputs.encode import Encoded, words_of_tokens
 from headscope.model.inputs.frame import Bos
-from headscope.model.inputs.tokens import marks_word_pieces
+from headscope.model.inputs.labels import marks_word_pieces
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.loading.memory import check_memory, needed, within_memory
-from headscope.model.trace import Side, StackTrace, Trace
+from headscope.model.trace import StackTrace, Trace
 from headscope.model.writes import value_norms
 
 if TYPE_CHECKING:
@@ -90,36 +90,15 @@ def trace(
                 source = continued
         batch = model.batch([source], target=None if written is None else [written])
         model.forward(batch, recording, logits=False)
-    word_pieces = marks_word_pieces(model.tokenizer)
     return Trace(
         model=model.name,
-        stacks=recording.stacks(*_sides(source, written, word_pieces=word_pieces)),
+        stacks=recording.stacks(_axes(source, written)),
         is_causal=model.is_causal,
         prompt_length=prompt,
         no_neurons=next((s.no_neurons for s in model.stacks if s.no_neurons), None),
         notes=notes,
-    )
-
-
-def side(encoded: Encoded, *, word_pieces: bool) -> Side:
-    """One axis of the attention; the texts of a pair become two lines of one text."""
-    shift = len(encoded.text) + 1
-    text = encoded.text if encoded.pair is None else f"{encoded.text}\n{encoded.pair}"
-    offsets = tuple(
-        (start + shift, end + shift) if which == 1 else (start, end)
-        for (start, end), which in zip(encoded.offsets, encoded.sequence, strict=True)
-    )
-    words, word_of_token = words_of_tokens(text, offsets, encoded.special)
-    return Side(
-        text=text,
-        tokens=encoded.tokens,
-        special=encoded.special,
-        segments=encoded.segments,
-        offsets=offsets,
-        word_of_token=word_of_token,
-        words=words,
-        turns=encoded.turns,
-        word_pieces=word_pieces,
+        bos=bos,
+        word_pieces=marks_word_pieces(model.tokenizer),
     )
 
 
@@ -147,8 +126,8 @@ def _check_request(steps: int, sampling: Sampling) -> None:
 
 def _check_memory(
     model: "Model",
-    source: Encoded,
-    target: Encoded | None,
+    source: Tokens,
+    target: Tokens | None,
     layers: Sequence[int] | None,
     heads: Sequence[int] | None,
     more: int = 0,
@@ -163,18 +142,15 @@ def _check_memory(
     check_memory(needed(model.plan, lengths, layers, heads), longest, model.device)
 
 
-def _sides(
-    source: Encoded, target: Encoded | None, *, word_pieces: bool
-) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
-    """The tokens on both axes, by stack."""
-    read = side(source, word_pieces=word_pieces)
-    queries: dict[Stack, Side] = {"self": read, "encoder": read}
-    keys: dict[Stack, Side] = {"self": read, "encoder": read}
+def _axes(source: Tokens, target: Tokens | None) -> dict[Stack, tuple[Tokens, Tokens]]:
+    """The tokens that look and those that are looked at, by stack."""
+    axes: dict[Stack, tuple[Tokens, Tokens]] = {
+        "self": (source, source),
+        "encoder": (source, source),
+    }
     if target is not None:
-        written = side(target, word_pieces=word_pieces)
-        queries |= {"decoder": written, "cross": written}
-        keys |= {"decoder": written, "cross": read}
-    return queries, keys
+        axes |= {"decoder": (target, target), "cross": (target, source)}
+    return axes
 
 
 @dataclass
@@ -230,20 +206,17 @@ class Recording:
             parts.add("value", seen.layer, seen.value[0, key_heads])
             parts.add("value_norms", seen.layer, norms[heads])
 
-    def stacks(self, queries: dict[Stack, Side], keys: dict[Stack, Side]) -> dict[str, StackTrace]:
+    def stacks(self, axes: Mapping[Stack, tuple[Tokens, Tokens]]) -> dict[str, StackTrace]:
         """What was kept, with the tokens on both axes."""
         if not self._stacks:
             raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
-        return {
-            name: self._stack(name, parts, queries[name], keys[name])
-            for name, parts in self._stacks.items()
-        }
+        return {name: self._stack(name, parts, *axes[name]) for name, parts in self._stacks.items()}
 
     def _heads_of(self, stack: StackPlan) -> list[int]:
         heads = range(stack.heads) if self._heads is None else self._heads
         return [head for head in heads if head < stack.heads]
 
-    def _stack(self, name: Stack, parts: StackParts, queries: Side, keys: Side) -> StackTrace:
+    def _stack(self, name: Stack, parts: StackParts, queries: Tokens, keys: Tokens) -> StackTrace:
         plan = self._plan.stack(name)
         heads = self._heads_of(plan)
         key_heads = _key_heads_of(plan, heads)

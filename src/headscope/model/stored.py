@@ -11,7 +11,7 @@ a head, low and high, a number is low + c · (high − low) / C, off by at most 
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -21,14 +21,15 @@ from safetensors.numpy import save_file
 
 from headscope.errors import ViewError
 from headscope.files import find_place, is_local, write_atomically
-from headscope.model.inputs.spans import Turn
-from headscope.model.trace import ENDING, Precision, Side, StackTrace, Trace
+from headscope.model.inputs.tokens import BY_TOKEN, Characters, Tokens, Turn
+from headscope.model.trace import ENDING, Precision, StackTrace, Trace
 from headscope.wording import shorten
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT, VERSION = "headscope-trace", 1
+FORMAT, VERSION = "headscope-trace", 2
+_VERSIONS = ("1", "2")  # that can be read
 _WHOLE = ("weights",)
 _VECTORS = ("query", "key", "value")
 _SMALL = ("value_norms", "bias", "sink")
@@ -60,8 +61,10 @@ def save_trace(
         "prompt_length": trace.prompt_length,
         "no_neurons": trace.no_neurons if neurons else trace.no_neurons or _NO_NEURONS,
         "notes": [*trace.notes, *writer.notes()],
+        "bos": trace.bos,
+        "word_pieces": trace.word_pieces,
         "stacks": stacks,
-        "sides": writer.sides,
+        "tokens": writer.tokens,
         "arrays": writer.facts,
     }
     metadata = {
@@ -95,14 +98,14 @@ def open_trace(path: str | Path) -> Trace:
         ) from error
     if metadata.get("format") != FORMAT:
         raise ViewError(f"{path} holds arrays, but no trace; open a file that trace.save has made.")
-    if metadata.get("version") != str(VERSION):
+    if metadata.get("version") not in _VERSIONS:
         raise ViewError(
             f"{path} is a trace in version {shorten(metadata.get('version', '?'), 20)} of the "
-            f"format, and this Headscope reads version {VERSION}; update Headscope, or save the "
-            "trace with this one."
+            f"format, and this Headscope reads versions up to {VERSION}; update Headscope, or save "
+            "the trace with this one."
         )
     try:
-        return _Reader(place, opened, metadata["trace"]).trace()
+        return _Reader(place, opened, metadata["trace"], metadata["version"]).trace()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise _damaged(place, f"{type(error).__name__}: {error}") from error
 
@@ -117,25 +120,25 @@ class _Writer:
         self._worst = 0.0
         self.arrays: dict[str, np.ndarray] = {}
         self.facts: dict[str, dict[str, Any]] = {}
-        self.sides: list[dict[str, Any]] = []
+        self.tokens: list[dict[str, Any]] = []
 
     def stack(self, stack: StackTrace) -> dict[str, Any]:
         """One stack without its arrays; they are collected."""
         parts: dict[str, list[int]] = {}
         for part in (*_WHOLE, *_VECTORS, *_SMALL):
-            found: Mapping[int, Any] | None = getattr(stack, part)
-            if found is None or (part in _OF_NEURONS and not self._neurons):
+            layers: Mapping[int, Any] | None = getattr(stack, part)
+            if layers is None or (part in _OF_NEURONS and not self._neurons):
                 continue
-            parts[part] = [int(layer) for layer in found]
-            for layer in found:
-                self._add(f"{stack.name}/{part}/{layer}", _array(found, layer), part)
+            parts[part] = [int(layer) for layer in layers]
+            for layer in layers:
+                self._add(f"{stack.name}/{part}/{layer}", _array(layers, layer), part)
         scaling = stack.scaling if self._neurons else None
         return {
             "name": stack.name,
             "layers": list(stack.layers),
             "heads": list(stack.heads),
-            "queries": self._side(stack.queries),
-            "keys": self._side(stack.keys),
+            "queries": self._tokens(stack.queries),
+            "keys": self._tokens(stack.keys),
             "key_head_of": list(stack.key_head_of),
             "scaling": None if scaling is None else {str(n): scaling[n] for n in scaling},
             "softcap": stack.softcap,
@@ -150,11 +153,11 @@ class _Writer:
         most = 1.005 * self._worst  # three digits round by less
         return [f"Weights were stored in {self._precision}: each is off by at most {most:.3g}."]
 
-    def _side(self, side: Side) -> int:
-        described = asdict(side)
-        if described not in self.sides:
-            self.sides.append(described)
-        return self.sides.index(described)
+    def _tokens(self, tokens: Tokens) -> int:
+        described = asdict(tokens)
+        if described not in self.tokens:
+            self.tokens.append(described)
+        return self.tokens.index(described)
 
     def _add(self, name: str, array: np.ndarray, part: str) -> None:
         code = self._code(part)
@@ -179,19 +182,21 @@ class _Writer:
 class _Reader:
     """Makes a trace of what a file says, and gives out its arrays one by one."""
 
-    def __init__(self, place: Path, opened: Any, described: str) -> None:
+    def __init__(self, place: Path, opened: Any, described: str, version: str) -> None:
         if len(described) > _LARGEST_JSON:
             raise ValueError("the description is too large")
         self._place = place
         self._opened = opened
         self._described: dict[str, Any] = json.loads(described)
+        if version == "1":
+            _update(self._described)
         self._names = set(opened.keys())
 
     def trace(self) -> Trace:
         """The trace; every array that it names is there and has the right shape."""
         told = self._described
-        sides = [_side(each) for each in told["sides"]]
-        stacks = [self._stack(each, sides) for each in told["stacks"]]
+        tokens = [_tokens_of(each) for each in told["tokens"]]
+        stacks = [self._stack(each, tokens) for each in told["stacks"]]
         if not stacks:
             raise ValueError("it has no stack")
         return Trace(
@@ -201,17 +206,19 @@ class _Reader:
             prompt_length=told["prompt_length"],
             no_neurons=told["no_neurons"],
             notes=tuple(map(str, told["notes"])),
+            bos=told["bos"],
+            word_pieces=bool(told["word_pieces"]),
         )
 
-    def _stack(self, told: Mapping[str, Any], sides: Sequence[Side]) -> StackTrace:
+    def _stack(self, told: Mapping[str, Any], tokens: Sequence[Tokens]) -> StackTrace:
         name, parts = told["name"], told["parts"]
         scaling = told["scaling"]
         stack = StackTrace(
             name=name,
             layers=_numbers(told["layers"]),
             heads=_numbers(told["heads"]),
-            queries=sides[told["queries"]],
-            keys=sides[told["keys"]],
+            queries=tokens[told["queries"]],
+            keys=tokens[told["keys"]],
             key_head_of=_numbers(told["key_head_of"]),
             scaling=None if scaling is None else {int(n): float(scaling[n]) for n in scaling},
             softcap=told["softcap"],
@@ -306,18 +313,43 @@ def _decoded(codes: np.ndarray, fact: Mapping[str, Any]) -> np.ndarray:
     return (low + codes * step).astype(np.float32)
 
 
-def _side(told: Mapping[str, Any]) -> Side:
-    known = {each.name for each in fields(Side)}
-    given = {name: _tuples(value) for name, value in told.items() if name in known}
-    given["turns"] = tuple(
-        Turn(**{name: _tuples(value) for name, value in each.items()})
-        for each in told.get("turns", ())
+def _update(described: dict[str, Any]) -> None:
+    """Bring what a file of version 1 says to version 2: there a pair was one text of two lines."""
+    sides: list[dict[str, Any]] = described.pop("sides")
+    described["bos"] = None
+    described["word_pieces"] = any(side.get("word_pieces") for side in sides)
+    described["tokens"] = [
+        {
+            "ids": [],
+            "labels": side["tokens"],
+            "places": [
+                None if special and span == [0, 0] else [*span, 0]
+                for span, special in zip(side["offsets"], side["special"], strict=True)
+            ],
+            "special": side["special"],
+            "segments": side["segments"],
+            "texts": [side["text"]],
+            "turns": side.get("turns", []),
+        }
+        for side in sides
+    ]
+
+
+def _tokens_of(told: Mapping[str, Any]) -> Tokens:
+    tokens = Tokens(
+        **{name: _tuples(told[name]) for name in ("ids", "labels", "special", "segments", "texts")},
+        places=tuple(None if place is None else Characters(*place) for place in told["places"]),
+        turns=tuple(
+            Turn(**{name: _tuples(value) for name, value in turn.items()}) for turn in told["turns"]
+        ),
     )
-    side = Side(**given)
-    lengths = {len(side.tokens), len(side.special), len(side.segments), len(side.offsets)}
-    if lengths != {len(side.word_of_token)}:
+    lengths = {len(getattr(tokens, name)) for name in BY_TOKEN if name != "ids" or tokens.ids}
+    if lengths != {len(tokens)}:
         raise ValueError("tokens and what is known of them differ in number")
-    return side
+    numbers = {place.text for place in tokens.places if place is not None}
+    if not numbers <= set(range(len(tokens.texts))):
+        raise ValueError("a token is of a text that is not there")
+    return tokens
 
 
 def _tuples(value: Any) -> Any:

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import CaptureError, ModelError
+from headscope.model.inputs.labels import unmark
 from headscope.model.inputs.spans import (
     By,
-    Characters,
     Span,
-    Turn,
     spans_by,
     spans_of_characters,
     spans_of_pattern,
     turns,
 )
-from headscope.model.inputs.tokens import brief, unmark
+from headscope.model.inputs.tokens import Characters, Tokens
+from headscope.model.inputs.words import CharacterSpan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headscope.model.attention import Stack
+    from headscope.model.inputs.frame import Bos
     from headscope.views import View
     from headscope.views.shares import Shares
 
@@ -41,27 +42,6 @@ if TYPE_CHECKING:
 ENDING = ".hst"  # of a file that keeps a trace
 Precision = Literal["exact", "uint16", "uint8"]  # of the weights in it
 _ROUNDED = 0.02  # how far rows from elsewhere may be from 1: they may have been in two bytes
-
-
-@dataclass(frozen=True)
-class Side:
-    """The tokens on one axis of the attention: those that look, or those that are looked at."""
-
-    text: str
-    tokens: tuple[str, ...]
-    special: tuple[bool, ...]
-    segments: tuple[int, ...]
-    offsets: tuple[tuple[int, int], ...]  # character spans into `text`
-    word_of_token: tuple[int, ...]  # -1 for tokens of no word
-    words: tuple[str, ...]
-    turns: tuple[Turn, ...] = ()  # those of a chat
-    word_pieces: bool | None = None  # whether the tokenizer marks them by "##"; None: not known
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    def __repr__(self) -> str:
-        return f"Side({len(self)} tokens: {brief(self.text)!r})"
 
 
 @dataclass(frozen=True)
@@ -76,8 +56,8 @@ class StackTrace:
     layers: tuple[int, ...]
     heads: tuple[int, ...]
     weights: Mapping[int, Float[Tensor, "head query key"]]
-    queries: Side
-    keys: Side
+    queries: Tokens
+    keys: Tokens
     query: Mapping[int, Float[Tensor, "head query dim"]] | None = None
     key: Mapping[int, Float[Tensor, "key_head key dim"]] | None = None
     value: Mapping[int, Float[Tensor, "key_head key value_dim"]] | None = None
@@ -112,7 +92,9 @@ class Trace:
     is_causal: bool
     prompt_length: int | None = None  # where generated tokens begin
     no_neurons: str | None = None  # why queries and keys are missing
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    bos: Bos | None = None  # whether a BOS token was to begin the text; None: not known
+    word_pieces: bool = False  # whether the tokenizer marks them by "##" and leaves out spaces
 
     def __repr__(self) -> str:
         return f"Trace({self.model!r}, {self.default.queries!r}, {[*self.stacks.values()]})"
@@ -134,8 +116,10 @@ class Trace:
         or numpy. `tokens` are looked at; `target_tokens` look, if others than `tokens`
         (cross-attention).
         """
-        keys = _side(tokens, segments, special)
-        queries = keys if target_tokens is None else _side(target_tokens, None, None)
+        keys = label_tokens([unmark(token) for token in tokens], segments, special)
+        queries = keys
+        if target_tokens is not None:
+            queries = label_tokens([unmark(token) for token in target_tokens])
         layers = _layers(weights)
         for number, layer in enumerate(layers):
             _check(layer, number, layers[0].shape[0], queries, keys)
@@ -183,7 +167,7 @@ class Trace:
     @property
     def tokens(self) -> tuple[str, ...]:
         """The tokens that look, in the default stack."""
-        return self.default.queries.tokens
+        return self.default.queries.labels
 
     @property
     def weights(self) -> Mapping[int, Float[Tensor, "head query key"]]:
@@ -242,7 +226,7 @@ class Trace:
         by: By | None = None,
         *,
         pattern: str | re.Pattern[str] | None = None,
-        characters: Mapping[str, Characters] | None = None,
+        characters: Mapping[str, CharacterSpan] | None = None,
         stack: str | None = None,
     ) -> tuple[Span, ...]:
         """Named spans of the tokens that are looked at.
@@ -321,7 +305,7 @@ def _layer(weights: Tensor, number: int) -> Float[Tensor, "head query key"]:
     )
 
 
-def _check(weights: Tensor, number: int, heads: int, queries: Side, keys: Side) -> None:
+def _check(weights: Tensor, number: int, heads: int, queries: Tokens, keys: Tokens) -> None:
     expected = (heads, len(queries), len(keys))
     if tuple(weights.shape) != expected:
         raise CaptureError(
@@ -338,21 +322,24 @@ def _check(weights: Tensor, number: int, heads: int, queries: Side, keys: Side) 
         )
 
 
-def _side(
-    tokens: Sequence[str], segments: Sequence[int] | None, special: Sequence[bool] | None
-) -> Side:
-    """Every token counts as a word, for nothing tells where words begin."""
-    shown = tuple(unmark(token) for token in tokens)
+def label_tokens(
+    labels: Sequence[str],
+    segments: Sequence[int] | None = None,
+    special: Sequence[bool] | None = None,
+) -> Tokens:
+    """Tokens of which nothing but labels is known: their text is the labels with spaces between."""
     for given, what in ((segments, "segments"), (special, "special")):
-        if given is not None and len(given) != len(shown):
-            raise CaptureError(f"There are {len(shown)} tokens but {len(given)} {what}.")
-    ends = accumulate(len(token) + 1 for token in shown)
-    return Side(
-        text=" ".join(shown),
-        tokens=shown,
-        special=tuple(special) if special is not None else (False,) * len(shown),
-        segments=tuple(segments) if segments is not None else (0,) * len(shown),
-        offsets=tuple((end - len(t) - 1, end - 1) for end, t in zip(ends, shown, strict=True)),
-        word_of_token=tuple(range(len(shown))),
-        words=shown,
+        if given is not None and len(given) != len(labels):
+            raise CaptureError(f"There are {len(labels)} tokens but {len(given)} {what}.")
+    ends = accumulate(len(label) + 1 for label in labels)
+    return Tokens(
+        ids=(),
+        labels=tuple(labels),
+        places=tuple(
+            Characters(end - len(label) - 1, end - 1)
+            for end, label in zip(ends, labels, strict=True)
+        ),
+        special=tuple(special) if special is not None else (False,) * len(labels),
+        segments=tuple(segments) if segments is not None else (0,) * len(labels),
+        texts=(" ".join(labels),),
     )

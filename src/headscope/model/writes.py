@@ -41,7 +41,7 @@ from headscope.model.attention import LayerAttention, widen
 from headscope.model.capture.backends import Projection, hooked
 from headscope.model.capture.plan import Plan
 from headscope.model.inputs.batch import probe_batch
-from headscope.model.inputs.tokens import display
+from headscope.model.inputs.labels import display
 from headscope.model.loading.network import at_hand
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def value_norms(
     parts = widen(matrix(projection).to(value.device)).reshape(heads, value.shape[-1], -1)
     values = widen(value)
     # One head at a time: all heads at once would need heads × keys × width numbers.
-    found = [(values[..., h // groups, :, :] @ parts[h]).norm(dim=-1) for h in range(heads)]
-    return torch.stack(found, dim=-2)
+    norms = [(values[..., h // groups, :, :] @ parts[h]).norm(dim=-1) for h in range(heads)]
+    return torch.stack(norms, dim=-2)
 
 
 def norms_of(plan: Plan, seen: LayerAttention) -> Float[Tensor, "batch head key"]:
@@ -184,8 +184,8 @@ def edge_writes(
     A causal model predicts the token after the query, any other the one in its place.
     """
     readout = require_readout(model)
-    encoded = model.encode(text)
-    _check_places(model, len(encoded), layer, head, (query, key))
+    tokens = model.encode(text)
+    _check_places(model, len(tokens), layer, head, (query, key))
     kept: dict[int, LayerAttention] = {}
 
     def keep(seen: LayerAttention) -> None:
@@ -193,16 +193,16 @@ def edge_writes(
             kept[layer] = seen
 
     with readout.watching() as residuals:
-        model.forward(model.batch([encoded]), keep)
+        model.forward(model.batch([tokens]), keep)
     seen = kept[layer]
     assert seen.value is not None
     groups = seen.weights.shape[1] // seen.value.shape[1]
     weight = widen(seen.weights[0, head, query, key])
-    found = weight * widen(seen.value[0, head // groups, key])
-    written = found @ output_part(model, layer, head)
+    output = weight * widen(seen.value[0, head // groups, key])
+    written = output @ output_part(model, layer, head)
     logits = readout.logits(widen(residuals[-1][0, query])[None], written[None])[0]
     following = query + 1 if model.is_causal else query
-    at = encoded.ids[following] if following < len(encoded) else None
+    at = tokens.ids[following] if following < len(tokens) else None
     return EdgeWrites(
         float(weight),
         *_extremes(model, logits, count),
@@ -222,16 +222,16 @@ def output_part(model: "Model", layer: int, head: int) -> Float[Tensor, "value w
 
 def why_no_writes(model: "Model") -> str | None:
     """Why what heads write cannot be read as tokens, or None."""
-    found = find_readout(model)
-    return found if isinstance(found, str) else None
+    readout = find_readout(model)
+    return readout if isinstance(readout, str) else None
 
 
 def require_readout(model: "Model") -> Readout:
     """The readout of a model; a ModelError with the reason where it has none."""
-    found = find_readout(model)
-    if isinstance(found, str):
-        raise ModelError(f"{model.name} does not say what its heads write: {found}.")
-    return found
+    readout = find_readout(model)
+    if isinstance(readout, str):
+        raise ModelError(f"{model.name} does not say what its heads write: {readout}.")
+    return readout
 
 
 def find_readout(model: "Model") -> Readout | str:
@@ -278,8 +278,8 @@ def _find_last(model: "Model", unembedding: nn.Module) -> LastNorm | Transform |
             return norm
     states = [step.gave for step in steps if step.module in body]
     outer = [step for step in makers if step.module not in body]
-    found = [step for step in outer if states and _same(step.given, states[-1])]
-    return Transform(found[-1].module, base) if found else None
+    transforms = [step for step in outer if states and _same(step.given, states[-1])]
+    return Transform(transforms[-1].module, base) if transforms else None
 
 
 def _follow(model: "Model") -> list[_Step]:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headscope.model.attention import send
 from headscope.model.inputs.batch import Batch
-from headscope.model.inputs.encode import Encoded
+from headscope.model.inputs.tokens import Tokens
 from headscope.observe.batch import AnnotatedBatch, packing_of
 from headscope.results.replicates import group_of
 from headscope.text.sentence import Sentence
@@ -32,7 +32,7 @@ class Example:
     """One input: its tokens, which of them are null, their labels, and arcs between tokens."""
 
     number: int  # of the sentence in the corpus (the first one, if an input has several)
-    encoded: Encoded
+    tokens: Tokens
     null: Sequence[bool]
     labels: Mapping[str, Sequence[int]] = field(default_factory=dict)
     arcs: Arcs | None = None  # (token of the parent, token of the dependent)
@@ -63,9 +63,9 @@ class Columns:
         return cls(
             numbers=np.array([example.number for example in examples], dtype=np.int64),
             groups=np.array([_group(example) for example in examples], dtype=np.int64),
-            lengths=np.array([len(example.encoded) for example in examples], dtype=np.int64),
-            ids=_flat([example.encoded.ids for example in examples]),
-            segments=_flat([example.encoded.segments for example in examples]),
+            lengths=np.array([len(example.tokens) for example in examples], dtype=np.int64),
+            ids=_flat([example.tokens.ids for example in examples]),
+            segments=_flat([example.tokens.segments for example in examples]),
             null=_flat([example.null for example in examples]).astype(bool),
             labels={name: _flat([example.labels[name] for example in examples]) for name in names},
             arcs=_flat_arcs(examples) if with_arcs else None,

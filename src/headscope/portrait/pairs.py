@@ -213,7 +213,7 @@ def attention_of(
     texts = pairs.texts
     columns = Columns.of(
         [
-            Example(number, text.encoded, text.null.tolist(), group=text.group)
+            Example(number, text.tokens, text.null.tolist(), group=text.group)
             for number, text in enumerate(texts)
         ]
     )

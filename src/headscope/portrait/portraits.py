@@ -139,7 +139,7 @@ class Portraits(Mapping[str, Portrait]):
             Axis("query", range(tokens)),
             Axis("key", range(tokens)),
         )
-        return array.assign_coords(token=("key", list(text.encoded.tokens)))
+        return array.assign_coords(token=("key", list(text.tokens.labels)))
 
     def score(self, model: Model, corpus: Corpus) -> xr.Dataset:
         """How much the portraits explain of another text, with errors over its documents.

@@ -443,9 +443,9 @@ def describe_all(
 def names_of_nulls(sample: Sample) -> tuple[str, ...]:
     """What null tokens are called: as the tokenizer calls them, or the first token."""
     text = sample.texts["score"][0]
-    encoded = text.encoded
+    encoded = text.tokens
     names: list[str] = []
-    for token, is_null, is_special in zip(encoded.tokens, text.null, encoded.special, strict=True):
+    for token, is_null, is_special in zip(encoded.labels, text.null, encoded.special, strict=True):
         if is_null:
             names.append(token.strip() if is_special else "the first token")
     return tuple(dict.fromkeys(names))

@@ -78,7 +78,7 @@ class Vocabulary:
         tags: set[str] = set()
         relations: Counter[str] = Counter()
         for text in texts:
-            tokens.update(text.encoded.ids)
+            tokens.update(text.tokens.ids)
             for word in text.sentence.words:
                 tags.update({tag_of(word.upos, word.xpos)} - {""})
                 relations.update([word.deprel] if word.deprel else [])
@@ -189,7 +189,7 @@ class Look:
     @cached_property
     def ids(self) -> Int[np.ndarray, "token"]:
         """The id of every token."""
-        return np.array(self.text.encoded.ids)
+        return np.array(self.text.tokens.ids)
 
     @cached_property
     def null(self) -> np.ndarray:
@@ -199,13 +199,13 @@ class Look:
     @cached_property
     def letters(self) -> list[str]:
         """What every token shows of its text, without space around it."""
-        text, encoded = self.text.encoded.text, self.text.encoded
+        text, encoded = self.text.tokens.text, self.text.tokens
         return [text[start:end].strip() for start, end in encoded.offsets]
 
     @cached_property
     def mark(self) -> Int[np.ndarray, "token"]:
         """The kind of mark that every token is, or NONE."""
-        encoded = self.text.encoded
+        encoded = self.text.tokens
         rows = zip(self.letters, encoded.offsets, encoded.special, strict=True)
         return np.array([_mark(encoded.text, *row) for row in rows], dtype=np.int64)
 

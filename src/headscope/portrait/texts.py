@@ -19,8 +19,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headscope.engine.setup import Setup
-from headscope.model.inputs.encode import Encoded, encode_all, encoded_of, with_bos, words_of_tokens
+from headscope.model.inputs.encode import encode_all
 from headscope.model.inputs.frame import Bos
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
 from headscope.results.replicates import group_of
 from headscope.text.alignment import NO_WORD, align
@@ -51,12 +52,12 @@ class Text:
     is_passage: bool
     document: str
     sentence: Sentence  # of a passage, its sentences joined
-    encoded: Encoded
+    tokens: Tokens
     word: Int[np.ndarray, "token"]  # NO_WORD for special tokens and for space between words
     is_causal: bool
 
     def __len__(self) -> int:
-        return len(self.encoded)
+        return len(self.tokens)
 
     @property
     def group(self) -> int:
@@ -66,7 +67,7 @@ class Text:
     @property
     def null(self) -> Bool[np.ndarray, "token"]:
         """What the tokenizer adds; in a causal model the first token, be it BOS or text."""
-        null = np.array(self.encoded.special, dtype=bool)
+        null = np.array(self.tokens.special, dtype=bool)
         if self.is_causal:
             null[:1] = True
         return null
@@ -217,26 +218,24 @@ def make_texts(
     """The texts of sentences; those whose words are not in the text are left out."""
     if not sentences:
         return []
-    encodings = encode_all(model.tokenizer, [sentence.text for sentence in sentences])
-    encodings = [with_bos(model.tokenizer, encoding, bos) for encoding in encodings]
+    tokens_of = encode_all(model.tokenizer, [sentence.text for sentence in sentences], bos=bos)
     alignment = align(
         sentences,
-        [encoding.offsets for encoding in encodings],
-        [encoding.special_tokens_mask for encoding in encodings],
+        [tokens.offsets for tokens in tokens_of],
+        [tokens.special for tokens in tokens_of],
     )
     texts: list[Text] = []
     start = 0
-    for row, (sentence, encoding) in enumerate(zip(sentences, encodings, strict=True)):
-        stop = start + len(encoding)
-        encoded = encoded_of(model.tokenizer, sentence.text, encoding)
+    for row, (sentence, tokens) in enumerate(zip(sentences, tokens_of, strict=True)):
+        stop = start + len(tokens)
         word = alignment.owner[start:stop]
         start = stop
-        if row in alignment.refused or not len(encoded):
+        if row in alignment.refused or not len(tokens):
             continue
         if not sentence.words:
-            _, found = words_of_tokens(sentence.text, encoded.offsets, encoded.special)
-            word = np.where(np.array(found) < 0, NO_WORD, np.array(found))
+            word = np.array(tokens.word_of_token)
+            word = np.where(word < 0, NO_WORD, word)
         texts.append(
-            Text(part, is_passage, sentence.document, sentence, encoded, word, model.is_causal)
+            Text(part, is_passage, sentence.document, sentence, tokens, word, model.is_causal)
         )
     return texts

@@ -20,7 +20,7 @@ from headscope.reports.parts import (
     show_table,
     to_latex,
 )
-from headscope.results.examples import ANY, counts_itself, exemplars_of
+from headscope.results.examples import ANY, counts_itself, exemplars_of, marks_word_pieces
 from headscope.results.inspection import said as said_of
 from headscope.results.ranks import check_heads
 from headscope.results.records import EXAMPLES
@@ -189,7 +189,8 @@ def _write_table(
 
 def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[Group]:
     """The exemplar tables as files, and what the page shows of them."""
-    with_self, groups = counts_itself(run.data), []
+    with_self, word_pieces = counts_itself(run.data), marks_word_pieces(run.data)
+    groups: list[Group] = []
     for name in dict.fromkeys(choice.table for choice in choices):
         rows: list[Row] = []
         heads: list[ShownHead] = []
@@ -197,8 +198,8 @@ def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[
             if choice.table == name:
                 head, kind = Head(choice.layer, choice.head), choice.kind or ANY
                 exemplars = exemplars_of(run.records, head, kind, with_self=with_self)
-                rows += csv_rows(choice, exemplars)
-                heads.append(show_head(choice, exemplars))
+                rows += csv_rows(choice, exemplars, word_pieces=word_pieces)
+                heads.append(show_head(choice, exemplars, word_pieces=word_pieces))
         if rows:
             title = EXEMPLAR_TITLES.get(name, name)
             _write_table(folder, name, title, *tabulate(rows))

@@ -292,19 +292,22 @@ class Group:
     heads: tuple[ShownHead, ...]
 
 
-def show_head(choice: Choice, exemplars: Iterable[Exemplar]) -> ShownHead:
+def show_head(choice: Choice, exemplars: Iterable[Exemplar], *, word_pieces: bool) -> ShownHead:
     """One head and its exemplars for the page."""
-    shown = tuple(ShownExemplar(each.weight, pieces_of(each)) for each in exemplars)
+    shown = tuple(
+        ShownExemplar(exemplar.weight, pieces_of(exemplar, word_pieces=word_pieces))
+        for exemplar in exemplars
+    )
     return ShownHead(name_head(choice.layer, choice.head), choice.why, shown)
 
 
-def pieces_of(exemplar: Exemplar) -> tuple[Piece, ...]:
+def pieces_of(exemplar: Exemplar, *, word_pieces: bool) -> tuple[Piece, ...]:
     """The tokens with their spaces, so that together they read as the sentence does.
 
     A character in several tokens is one piece, marked if any of them is.
     """
     tokens = exemplar.tokens
-    spaces = spaces_before(tokens, exemplar.text)
+    spaces = spaces_before(tokens, exemplar.text, word_pieces=word_pieces)
     return tuple(
         Piece(
             " " * spaces[places[0]] + short(label(bare(tokens[places[0]])), LONGEST // 3),
@@ -356,7 +359,9 @@ def _with_cuts(pieces: Sequence[Piece], shown: Sequence[int]) -> Iterator[Piece]
         yield gap
 
 
-def csv_rows(choice: Choice, exemplars: Iterable[Exemplar]) -> list[dict[str, Any]]:
+def csv_rows(
+    choice: Choice, exemplars: Iterable[Exemplar], *, word_pieces: bool
+) -> list[dict[str, Any]]:
     """The exemplars of a head as plain rows, the pair marked as **attending** and _attended_."""
     return [
         {
@@ -367,7 +372,7 @@ def csv_rows(choice: Choice, exemplars: Iterable[Exemplar]) -> list[dict[str, An
             "weight": round(each.weight, 4),
             "attending": _text_of(each.tokens[each.query]),
             "attended": _text_of(each.tokens[each.key]),
-            "sentence": "".join(map(_mark, pieces_of(each))),
+            "sentence": "".join(map(_mark, pieces_of(each, word_pieces=word_pieces))),
             "id": each.input.id,
         }
         for each in exemplars

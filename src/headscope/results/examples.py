@@ -56,6 +56,11 @@ class Exemplar:
         return self.input.text
 
 
+def marks_word_pieces(result: xr.Dataset) -> bool:
+    """Whether the run's tokenizer leaves out spaces and marks what goes on with a word by "##"."""
+    return result.attrs.get("word_pieces") == "##"
+
+
 def tag_kind(tag: str) -> str:
     """The name of the pairs whose key has the tag."""
     return f"{TAG} {tag}"

@@ -19,7 +19,7 @@ from headscope.engine.stage import run_stage, run_stages
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.model.inputs.frame import check_bos, find_frame
-from headscope.model.inputs.tokens import marks_word_pieces
+from headscope.model.inputs.labels import marks_word_pieces
 from headscope.model.model import Model
 from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
 from headscope.results import dataset

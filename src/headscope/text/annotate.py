@@ -21,7 +21,7 @@ from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.text.readers.raw import TEXT, Document, cut_documents, is_raw
 from headscope.text.sentence import ROOT, Sentence, Word
-from headscope.text.sources import DEMO, Documents, listed, read_documents
+from headscope.text.sources import DEMO, Documents, names_of, read_documents
 from headscope.wording import counted
 from headscope.workers import Engine, find_engine
 
@@ -180,7 +180,7 @@ def annotate(
 
 def find_inputs(paths: Sequence[str | Path], column: str = TEXT) -> Iterable[Document] | Corpus:
     """What is to be annotated: raw text from any source, or a corpus of any format."""
-    if listed(paths) == [DEMO]:
+    if names_of(paths) == [DEMO]:
         return demo_corpus()
     documents = read_documents(paths, column)
     if not isinstance(documents, Documents):

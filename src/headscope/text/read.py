@@ -31,10 +31,10 @@ from headscope.text.sources import (
     Named,
     demo_file,
     find_files,
-    listed,
+    names_of,
     open_stream,
     read_sentences,
-    some,
+    require_one,
     title_of,
 )
 from headscope.text.storage import FORMAT
@@ -83,14 +83,14 @@ def read_corpus(
         _check_choice("layout", layout, get_args(Layout))
     if documents is not None and documents < 1:
         raise CorpusError(f"documents={documents} leaves nothing to read; give 1 or more.")
-    named = listed(path)
+    named = names_of(path)
     if named == [DEMO]:
         return demo_corpus()
     nothing = f"There is no sentence in {title_of(named)}; give one that has some."
     stream = open_stream(named, column)
     if stream is not None:
         sentences = cut_documents(stream, layout or "running")
-        corpus = _keep(some(_first(sentences, documents), nothing))
+        corpus = _store_stream(require_one(_first_documents(sentences, documents), nothing))
         kind = "text" if named == [STANDARD_INPUT] else "dataset of the hub"
         return replace(corpus, source=Source(title_of(named), str(named[0]), kind))
     files = find_files(named)
@@ -101,9 +101,11 @@ def read_corpus(
     sentences = read_sentences(
         files, document_numbers(), layout=layout, fused=fused, column=column, counts=counts
     )
-    key = _key(files, repr((layout, fused, column, documents)))
-    corpus, remade = _convert(key, some(_first(sentences, documents), nothing), counts)
-    return replace(corpus, source=replace(_source(named, files), remade=remade))
+    key = _cache_key(files, repr((layout, fused, column, documents)))
+    corpus, remade = _from_cache(
+        key, require_one(_first_documents(sentences, documents), nothing), counts
+    )
+    return replace(corpus, source=replace(_describe_source(named, files), remade=remade))
 
 
 def cache_directory() -> Path:
@@ -115,13 +117,15 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "headscope"
 
 
-def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
+def _first_documents(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
     """The sentences of so many documents, or of all; what follows is not read."""
     for _, run in islice(groupby(sentences, key=attrgetter("document")), documents):
         yield from run
 
 
-def _convert(key: str, sentences: Iterable[Sentence], counts: Counter[str]) -> tuple[Corpus, bool]:
+def _from_cache(
+    key: str, sentences: Iterable[Sentence], counts: Counter[str]
+) -> tuple[Corpus, bool]:
     """The corpus from the cache if it is there and sound, else of the sentences; was it damaged?
 
     The checksum of the whole file lies beside it: Parquet's own cover neither the footer nor the
@@ -142,7 +146,7 @@ def _convert(key: str, sentences: Iterable[Sentence], counts: Counter[str]) -> t
     return corpus, is_known
 
 
-def _keep(sentences: Iterable[Sentence]) -> Corpus:
+def _store_stream(sentences: Iterable[Sentence]) -> Corpus:
     """The corpus of what can be read only once, in the cache under the hash of its sentences."""
     folder = cache_directory() / "corpora"
     _make_writable(folder)
@@ -163,7 +167,7 @@ def _make_writable(directory: Path) -> None:
         )
 
 
-def _source(named: Sequence[str | Path], files: Sequence[Path]) -> Source:
+def _describe_source(named: Sequence[str | Path], files: Sequence[Path]) -> Source:
     place = find_place(named[0])
     path = str(place.absolute()) if is_local(place) else str(place)
     name = f"{Path(path).name} and {len(named) - 1} more" if len(named) > 1 else Path(path).name
@@ -179,7 +183,7 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise CorpusError(f"{name}={value!r} is unknown; choose {' or '.join(map(repr, choices))}.")
 
 
-def _key(paths: Sequence[Path], options: str) -> str:
+def _cache_key(paths: Sequence[Path], options: str) -> str:
     """A hash of the files' bytes and of everything that decides how they are read."""
     key = blake2b(repr((FORMAT, READERS, options)).encode(), digest_size=16)
     for path in paths:

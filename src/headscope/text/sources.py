@@ -45,7 +45,7 @@ STANDARD_INPUT = "-"
 Item = TypeVar("Item")
 
 
-def listed(named: Named) -> list[str | Path]:
+def names_of(named: Named) -> list[str | Path]:
     """One name or several as a list of names."""
     names = [named] if isinstance(named, str | Path) else list(named)
     if not names:
@@ -140,7 +140,7 @@ def demo_file() -> Path:
     return Path(str(files("headscope.text") / "bundled" / "demo.conllu"))
 
 
-def some(items: Iterable[Item], nothing: str) -> Iterator[Item]:
+def require_one(items: Iterable[Item], nothing: str) -> Iterator[Item]:
     """The items, of which there must be one; `nothing` says what is wrong otherwise."""
     is_empty = True
     for item in items:
@@ -161,7 +161,7 @@ class Documents(Iterable[Document]):
     def __iter__(self) -> Iterator[Document]:
         has_columns = any(suffix_of(file) in TABLES for file in self.files)
         where = f"the column {self.column!r} of {self.title}" if has_columns else self.title
-        return some(self._read(), _no_text(where))
+        return require_one(self._read(), _no_text(where))
 
     def _read(self) -> Iterator[Document]:
         names, numbers = document_numbers(), document_numbers()
@@ -192,13 +192,13 @@ def read_documents(source: Named, column: str = TEXT) -> Iterable[Document]:
     """
     if not column:
         raise CorpusError("The name of the column is empty; name the one that holds the text.")
-    named = listed(source)
+    named = names_of(source)
     if named == [DEMO]:
         return Documents((demo_file(),), column, DEMO)
     stream = open_stream(named, column)
     if stream is not None:
         in_column = "" if named == [STANDARD_INPUT] else f"the column {column!r} of "
-        return some(stream, _no_text(f"{in_column}{title_of(named)}"))
+        return require_one(stream, _no_text(f"{in_column}{title_of(named)}"))
     return Documents(tuple(find_files(named)), column, title_of(named))
 
 

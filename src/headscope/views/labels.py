@@ -37,24 +37,13 @@ def is_right_to_left(labels: Iterable[str]) -> bool:
     return directions.count("right") > directions.count("left")
 
 
-def are_word_pieces(tokens: Sequence[str]) -> bool:
-    """Whether tokens look like word pieces: a guess for what was stored before it was said."""
-    marked = any(token.startswith(CONTINUES) and token != CONTINUES for token in tokens)
-    return marked and not any(token.startswith(" ") for token in tokens)
-
-
-def spaces_before(
-    tokens: Sequence[str], text: str, word_pieces: bool | None = None
-) -> tuple[bool, ...]:
+def spaces_before(tokens: Sequence[str], text: str, *, word_pieces: bool) -> tuple[bool, ...]:
     """For every token whether a space stands before it in `text`.
 
     Tokens are looked for in the text one after the other. One that is not there, such as [CLS] or
     half a character, is judged by its own mark: the lack of "##" where the tokenizer marks
-    `word_pieces`, else a leading space. Where that is not known, tokens with a space tell it.
+    `word_pieces`, else a leading space.
     """
-    marks_spaces = not word_pieces
-    if word_pieces is None:
-        marks_spaces = any(token.startswith(" ") for token in tokens)
     text = text.lower() if len(text.lower()) == len(text) else text
     spaces: list[bool] = []
     at, follows = 0, True  # follows: the token before was found, so this one is next to it
@@ -65,7 +54,7 @@ def spaces_before(
             spaces.append(found == 0 or text[found - 1].isspace())
             at = found + len(bare(token))
         else:
-            spaces.append(token.startswith(" ") if marks_spaces else token[:2] != CONTINUES)
+            spaces.append(token[:2] != CONTINUES if word_pieces else token.startswith(" "))
     return (False, *spaces[1:]) if spaces else ()
 
 
@@ -73,11 +62,12 @@ def gaps(
     tokens: Sequence[str],
     text: str,
     offsets: Sequence[tuple[int, int]],
-    word_pieces: bool | None = None,
+    *,
+    word_pieces: bool,
 ) -> list[int]:
     """What stands before every token in running text: 0 nothing, 1 a space, 2 a new line."""
     found, before = [], 0
-    spaced = spaces_before(tokens, text, word_pieces)
+    spaced = spaces_before(tokens, text, word_pieces=word_pieces)
     for place, ((start, end), space) in enumerate(zip(offsets, spaced, strict=True)):
         leading = text[start:end][: len(text[start:end]) - len(text[start:end].lstrip())]
         between = text[before:start] + (leading if leading != text[start:end] else "")

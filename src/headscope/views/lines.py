@@ -14,10 +14,11 @@ import numpy as np
 from headscope.model.inputs.spans import Span
 from headscope.views.labels import label
 from headscope.views.state import parse_pin
-from headscope.views.window import cut, spans
+from headscope.views.window import spans
 
 if TYPE_CHECKING:
-    from headscope.model.trace import Side, StackTrace
+    from headscope.model.inputs.tokens import Tokens
+    from headscope.model.trace import StackTrace
     from headscope.views.state import ViewState
 
 
@@ -64,23 +65,23 @@ class Lines:
         return Lines(self.head[kept], self.query[kept], self.key[kept], self.weight[kept])
 
 
-def units(whole: "Side", state: "ViewState", span: slice, *, spans: bool = True) -> Units:
+def units(whole: "Tokens", state: "ViewState", span: slice, *, spans: bool = True) -> Units:
     """Tokens one by one, or grouped into words or spans; others stand for themselves.
 
     Members are counted from the first token of the span. What is looked at can be grouped into
     spans, and what looks where both are the same text (`spans`).
     """
-    side, first = cut(whole, span), span.start
+    side, first = whole[span], span.start
     hidden = _hidden_tokens(side, state.hide, span.start)
-    shown = [label(token) for token in side.tokens]
+    shown = [label(token) for token in side.labels]
     if state.unit == "span" and spans:
         first, (groups, labels) = 0, _by_span(hidden, state.spans, span)
     elif state.unit == "word":
         first = len(_groups(whole.word_of_token[: span.start]))
-        groups = _groups(side.word_of_token)
-        labels = [_word(side, group[0]) for group in groups]
+        groups = _groups(whole.word_of_token[span])
+        labels = [_word(whole, span.start + group[0]) for group in groups]
     else:
-        groups, labels = [(token,) for token in range(len(side.tokens))], shown
+        groups, labels = [(token,) for token in range(len(side.labels))], shown
     special = np.array([all(side.special[i] for i in group) for group in groups], bool)
     segments = np.array([side.segments[group[0]] for group in groups], int)
     kept = np.array([not all(hidden[i] for i in group) for group in groups], bool)
@@ -92,7 +93,7 @@ def units(whole: "Side", state: "ViewState", span: slice, *, spans: bool = True)
 def drawing(weights: np.ndarray, stack: "StackTrace", state: "ViewState") -> Drawing:
     """Apply window, unit, what is hidden and what is filtered to (head, query, key) weights."""
     queries, keys = spans(stack, state.window)
-    same = stack.queries.tokens == stack.keys.tokens
+    same = stack.queries.labels == stack.keys.labels
     rows = units(stack.queries, state, queries, spans=same)
     columns = units(stack.keys, state, keys)
     between = merge(weights[:, queries, keys], rows, columns)
@@ -242,12 +243,12 @@ def _groups(word_of_token: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def _word(side: "Side", token: int) -> str:
+def _word(side: "Tokens", token: int) -> str:
     word = side.word_of_token[token]
-    return label(side.words[word] if word >= 0 else side.tokens[token])
+    return label(side.words[word] if word >= 0 else side.labels[token])
 
 
-def _hidden_tokens(side: "Side", hide: Sequence[str], start: int) -> list[bool]:
+def _hidden_tokens(side: "Tokens", hide: Sequence[str], start: int) -> list[bool]:
     return [
         ("special" in hide and is_special) or ("first" in hide and start + token == 0)
         for token, is_special in enumerate(side.special)

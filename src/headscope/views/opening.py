@@ -170,7 +170,7 @@ def check_setting(name: str, setting: Setting, value: Any, stack: "StackTrace") 
     elif name == "spans":
         check_spans(map(Span.parse, value), len(stack.keys))
     elif name == "pinned":
-        _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
+        _check_pin(value, len(stack.queries.labels), len(stack.keys.labels))
 
 
 def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
@@ -216,7 +216,7 @@ class _Pattern:
 
 def worth_a_look(stack: "StackTrace") -> tuple[Worth, ...]:
     """The clearest head of every pattern, the most telling first; nothing for long inputs."""
-    if is_long(stack) or stack.queries.tokens != stack.keys.tokens:
+    if is_long(stack) or stack.queries.labels != stack.keys.labels:
         return ()
     found = sorted(_best(stack), key=lambda one: -one[0])
     return tuple(worth for _, worth in found)
@@ -244,7 +244,7 @@ def hidden_at_first(
 
 def _best(stack: "StackTrace") -> Iterator[tuple[float, Worth]]:
     """The clearest head of every pattern with its strength, weighted by how much it teaches."""
-    labels = tuple(map(label, stack.queries.tokens))
+    labels = tuple(map(label, stack.queries.labels))
     resting = np.array(stack.keys.special, bool)
     resting[:1] = True
     seen = _seen(stack) & ~resting  # query key

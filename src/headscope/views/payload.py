@@ -37,7 +37,8 @@ from headscope.views.weights import (
 from headscope.wording import model_title
 
 if TYPE_CHECKING:
-    from headscope.model.trace import Side, StackTrace, Trace
+    from headscope.model.inputs.tokens import Tokens
+    from headscope.model.trace import StackTrace, Trace
 
 STEPS = 65535
 _LEVEL = 5  # 6 and above cost twice the time for one per cent
@@ -114,7 +115,8 @@ def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None =
     blocks, declared = Blocks(), kind_of(kind)
     tiled = "tiles" in declared.parts and any(map(window.is_long, trace.stacks.values()))
     stacks = [
-        _stack(stack, declared, tiled, blocks, scores or {}) for stack in trace.stacks.values()
+        _stack(stack, trace.word_pieces, declared, tiled, blocks, scores or {})
+        for stack in trace.stacks.values()
     ]
     header = {
         "version": VERSION,
@@ -122,6 +124,7 @@ def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None =
         "model": model_title(trace.model),
         "causal": trace.is_causal,
         "prompt": trace.prompt_length,
+        "bos": trace.bos,
         "tile": window.TILE if tiled else None,
         "stacks": stacks,
         "state": asdict(state),
@@ -130,7 +133,12 @@ def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None =
 
 
 def _stack(
-    stack: "StackTrace", kind: ViewKind, tiled: bool, blocks: Blocks, scores: Scores
+    stack: "StackTrace",
+    word_pieces: bool,
+    kind: ViewKind,
+    tiled: bool,
+    blocks: Blocks,
+    scores: Scores,
 ) -> dict[str, Any]:
     entries = _tiles(stack, blocks) if tiled else _weights(_checked(stack), blocks)
     sets: dict[str, Any] = {"raw": {"heads": list(stack.heads), "layers": entries}}
@@ -144,8 +152,8 @@ def _stack(
         "name": stack.name,
         "layers": list(stack.layers),
         "heads": list(stack.heads),
-        "queries": _side(stack.queries),
-        "keys": None if same else _side(stack.keys),
+        "queries": _side(stack.queries, word_pieces),
+        "keys": None if same else _side(stack.keys, word_pieces),
         "sets": sets,
         "missing": missing,
         "scores": ordering_scores(stack, scores) if "scores" in kind.parts else {},
@@ -154,15 +162,15 @@ def _stack(
     }
 
 
-def _side(side: "Side") -> dict[str, Any]:
-    labels = tuple(map(label, side.tokens))
+def _side(side: "Tokens", word_pieces: bool) -> dict[str, Any]:
+    labels = tuple(map(label, side.labels))
     return {
         "labels": labels,
         "special": [int(is_special) for is_special in side.special],
         "segments": list(side.segments),
         "wordOf": list(side.word_of_token),
         "words": [label(word) for word in side.words],
-        "gaps": gaps(side.tokens, side.text, side.offsets, side.word_pieces),
+        "gaps": gaps(side.labels, side.text, side.offsets, word_pieces=word_pieces),
         "rtl": is_right_to_left(labels),
     }
 

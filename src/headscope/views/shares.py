@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
 
-    from headscope.model.trace import Side, StackTrace, Trace
+    from headscope.model.inputs.tokens import Tokens
+    from headscope.model.trace import StackTrace, Trace
 
 _MOST_ACROSS = 5  # maps side by side
 _MAP = (1.35, 2.1)  # inches of one map
@@ -125,7 +126,7 @@ def shares(
     """
     chosen = chosen_stack(trace, stack)
     looked_at = _spans_of(trace, spans, chosen.keys)
-    is_self = chosen.queries.tokens == chosen.keys.tokens
+    is_self = chosen.queries.labels == chosen.keys.labels
     everything = [Span("everything", tuple(range(len(chosen.queries))))]
     looking = check_spans(sources or (looked_at if is_self else everything), len(chosen.queries))
     left_out = (hide,) if isinstance(hide, str) else hide
@@ -175,7 +176,7 @@ def _seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
     return np.any(checked_weights(stack, layer) > 0, axis=0)
 
 
-def _spans_of(trace: "Trace", spans: Sequence[Span] | None, side: "Side") -> tuple[Span, ...]:
+def _spans_of(trace: "Trace", spans: Sequence[Span] | None, side: "Tokens") -> tuple[Span, ...]:
     found = check_spans(trace.segments if spans is None else spans, len(side))
     if not found:
         raise ViewError(
@@ -194,7 +195,7 @@ def _weights(stack: "StackTrace", layer: int, kind: str) -> np.ndarray:
     return weights * norm_factors(stack, layer)[:, None, :]
 
 
-def _kept(side: "Side", hide: Sequence[str]) -> Bool[np.ndarray, "key"]:
+def _kept(side: "Tokens", hide: Sequence[str]) -> Bool[np.ndarray, "key"]:
     kept = np.ones(len(side), bool)
     for one in hide:
         if one not in ("first", "special"):

@@ -253,7 +253,7 @@ def gallery(
 
 def _text(view: View) -> str:
     side = stack_of(view).queries
-    return label(side.text) if side.text else " ".join(map(label, side.tokens))
+    return label(side.text) if side.text else " ".join(map(label, side.labels))
 
 
 @dataclass(frozen=True, slots=True)

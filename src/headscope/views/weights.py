@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
     """One layer's weights as numbers that can be drawn, or an error that says where they cannot."""
     weights = array_of(stack.weights, layer)
-    expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
+    expected = (len(stack.heads), len(stack.queries.labels), len(stack.keys.labels))
     if weights.shape != expected:
         raise ViewError(
             f"Layer {layer} has weights of shape {times(weights.shape)}, but its heads, query "
@@ -233,7 +233,7 @@ def pinned_query(stack: "StackTrace", pinned: str | None) -> int:
 def _bias(stack: "StackTrace", layer: int, place: int) -> np.ndarray | None:
     if stack.bias is None or layer not in stack.bias:
         return None
-    heads, shape = len(stack.heads), (len(stack.queries.tokens), len(stack.keys.tokens))
+    heads, shape = len(stack.heads), (len(stack.queries.labels), len(stack.keys.labels))
     whole = np.broadcast_to(array_of(stack.bias, layer).astype(np.float64), (heads, *shape))
     return whole[place]
 

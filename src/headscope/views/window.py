@@ -7,11 +7,10 @@ tile  0 1 2 3        window (1, 0): queries of tiles 1 and 2, keys of tiles 0 an
   3   · · · ·
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headscope.model.trace import Side, StackTrace
+    from headscope.model.trace import StackTrace
 
 TILE = 512  # tokens
 SPAN = 2  # tiles of a window
@@ -47,16 +46,4 @@ def spans(stack: "StackTrace", window: tuple[int, int]) -> tuple[slice, slice]:
     return (
         slice(queries, min(queries + size, len(stack.queries))),
         slice(keys, min(keys + size, len(stack.keys))),
-    )
-
-
-def cut(side: "Side", span: slice) -> "Side":
-    """Some tokens of a side; words and text stay whole."""
-    return replace(
-        side,
-        tokens=side.tokens[span],
-        special=side.special[span],
-        segments=side.segments[span],
-        offsets=side.offsets[span],
-        word_of_token=side.word_of_token[span],
     )

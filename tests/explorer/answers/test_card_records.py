@@ -22,6 +22,7 @@ from headscope.explorer.wire import (
 from headscope.results.dataset import load, save
 from headscope.results.records import CHECKSUMS, BandExample, Records
 from headscope.results.run import read_run
+from tests.references.exemplars import make_exemplar
 from tests.references.runs import write_run
 
 
@@ -111,14 +112,20 @@ def test_a_run_without_records_says_which_study_makes_them(tmp_path: Path) -> No
     assert card(opened, "L0H0").exemplars == []  # as of a run of an older version
 
 
-def test_the_run_says_whether_tokens_are_word_pieces_not_the_input(tmp_path: Path) -> None:
+def test_the_run_says_whether_tokens_are_word_pieces_not_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No token of this input has "##", and yet its words need spaces between them."""
     path = write_run(tmp_path / "luger", "luger2026")
     opened = Library([path]).run("luger")
     assert not any(token.startswith("##") for token in opened.run.records.inputs([0])[0].tokens)
+    exemplar = make_exemplar(["[CLS]", "hoped", "that"], 1, 2, text="")
+    monkeypatch.setattr("headscope.explorer.answers.card.exemplars", lambda *_: [exemplar])
     for stored, shown in (("##", True), ("", False)):
         save(opened.data.assign_attrs(word_pieces=stored), path / "result.nc")
-        assert input_text(Library([path]).run("luger"), "0").pieces is shown
+        changed = Library([path]).run("luger")
+        assert input_text(changed, "0").pieces is shown
+        assert card(changed, "L0H0").exemplars[0].spaces == [False, shown, shown]
 
 
 def without_records(data: xr.Dataset) -> xr.Dataset:

@@ -21,11 +21,11 @@ def test_tokens_of_a_chat_are_those_of_its_template(one: Style) -> None:
     expected: Any = model.tokenizer.apply_chat_template(one.messages, tokenize=True)
     encoded = model.encode_chat(one.messages)
     assert list(encoded.ids) == list(expected["input_ids"])
-    assert trace.tokens == encoded.tokens
-    assert encoded.tokens.count(BOS) == one.writes_bos  # the tokenizer alone would add one
-    flagged = set(compress(encoded.tokens, encoded.special))
+    assert trace.tokens == encoded.labels
+    assert encoded.labels.count(BOS) == one.writes_bos  # the tokenizer alone would add one
+    flagged = set(compress(encoded.labels, encoded.special))
     marks = set(markers(model.tokenizer).values())
-    assert flagged == {token for token in encoded.tokens if token in marks}
+    assert flagged == {token for token in encoded.labels if token in marks}
     assert flagged >= {mark for mark in one.markers if mark in encoded.text}
 
 

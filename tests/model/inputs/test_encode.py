@@ -6,32 +6,34 @@ from transformers import PreTrainedTokenizerFast
 import headscope as hs
 from headscope.errors import ModelError
 from headscope.model.inputs.encode import encode
-from headscope.model.inputs.tokens import display, unmark
+from headscope.model.inputs.labels import display, unmark
+from headscope.model.inputs.tokens import Characters
 from tests.contracts.family import tokenizer
 from tests.references.tiny_families import tiny
 from tests.references.tokenizers_by_kind import byte_level, metaspace, word_piece
 
 
 def test_offsets_are_the_characters_of_each_token() -> None:
-    encoded = encode(word_piece(), "The cats sat.")
-    pieces = [encoded.text[start:end] for start, end in encoded.offsets]
+    tokens = encode(word_piece(), "The cats sat.")
+    pieces = [tokens.text[start:end] for start, end in tokens.offsets]
     assert pieces == ["", "The", "cat", "s", "sat", ".", ""]
-    assert encoded.special == (True, False, False, False, False, False, True)
-    assert encoded.sequence == (None, 0, 0, 0, 0, 0, None)
+    assert tokens.special == (True, False, False, False, False, False, True)
+    assert tokens.places[:3] == (None, Characters(0, 3), Characters(4, 7))
 
 
 def test_a_pair_has_two_segments() -> None:
-    encoded = encode(word_piece(), "the cat", "sat")
-    assert encoded.tokens == ("[CLS]", "the", "cat", "[SEP]", "sat", "[SEP]")
-    assert encoded.segments == (0, 0, 0, 0, 1, 1)
-    assert encoded.sequence == (None, 0, 0, None, 1, None)
-    assert encoded.offsets[4] == (0, 3)
+    tokens = encode(word_piece(), "the cat", "sat")
+    assert tokens.labels == ("[CLS]", "the", "cat", "[SEP]", "sat", "[SEP]")
+    assert tokens.segments == (0, 0, 0, 0, 1, 1)
+    assert tokens.texts == ("the cat", "sat")
+    assert tokens.places[3:] == (None, Characters(0, 3, 1), None)
+    assert tokens.text == "the cat\nsat" and tokens.offsets[4] == (8, 11)
 
 
 def test_special_tokens_can_be_left_out() -> None:
-    encoded = encode(word_piece(), "the cat", special=False)
-    assert encoded.tokens == ("the", "cat")
-    assert not any(encoded.special)
+    tokens = encode(word_piece(), "the cat", special=False)
+    assert tokens.labels == ("the", "cat")
+    assert not any(tokens.special)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
@@ -49,8 +51,8 @@ def test_a_model_that_cannot_part_a_pair_refuses_it() -> None:
     model = hs.load("mini-gpt2")
     with pytest.raises(ModelError, match=r"mini-gpt2 takes no pairs .* leave the pair out"):
         model.trace("The cat sat.", "It slept.")
-    assert model.encode("The cat sat. It slept.").tokens[3:5] == (".", " It")
-    assert hs.load("mini-bert").encode("The cat sat.", "It slept.").tokens.count("[SEP]") == 2
+    assert model.encode("The cat sat. It slept.").labels[3:5] == (".", " It")
+    assert hs.load("mini-bert").encode("The cat sat.", "It slept.").labels.count("[SEP]") == 2
 
 
 def test_a_text_longer_than_the_positions_is_refused_with_the_limit() -> None:
@@ -61,9 +63,9 @@ def test_a_text_longer_than_the_positions_is_refused_with_the_limit() -> None:
 
 
 def test_truncation_only_when_asked_keeps_the_special_tokens() -> None:
-    encoded = tiny("BERT").encode("x" * 100, truncate=True)
-    assert len(encoded) == 64
-    assert encoded.tokens[-1] == "[SEP]"
+    tokens = tiny("BERT").encode("x" * 100, truncate=True)
+    assert len(tokens) == 64
+    assert tokens.labels[-1] == "[SEP]"
 
 
 def test_relative_positions_have_no_limit() -> None:
@@ -99,11 +101,11 @@ def test_a_space_shows_where_a_word_begins() -> None:
 
 
 def test_pieces_of_words_are_marked() -> None:
-    assert encode(word_piece(), "cats").tokens == ("[CLS]", "cat", "##s", "[SEP]")
+    assert encode(word_piece(), "cats").labels == ("[CLS]", "cat", "##s", "[SEP]")
 
 
 def test_invisible_tokens_become_visible() -> None:
-    assert encode(byte_level(), "a\n b", special=False).tokens == ("a", "⏎", " b")
+    assert encode(byte_level(), "a\n b", special=False).labels == ("a", "⏎", " b")
 
 
 def test_marks_of_raw_tokens_are_removed() -> None:

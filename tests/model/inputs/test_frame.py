@@ -56,7 +56,9 @@ def test_a_text_begins_with_bos_once_or_not_at_all(adds: bool, bos: Bos, begins:
     assert encoded.special == ((True,) if begins else ()) + bare.special
     assert encoded.offsets == (((0, 0),) if begins else ()) + bare.offsets
     assert find_frame(model.tokenizer, bos) == Frame((END,) if begins else (), ())
-    assert model.trace(TEXT, bos=bos).default.queries.tokens == encoded.tokens
+    trace = model.trace(TEXT, bos=bos)
+    assert trace.default.queries.labels == encoded.labels
+    assert trace.bos == trace.head_view().payload.header["bos"] == bos
 
 
 def test_without_bos_the_end_of_a_text_stays() -> None:
@@ -108,7 +110,7 @@ def inputs_of(
     setup = Setup(model, corpus, study.with_options(options), study.labels(corpus), 64)
     examples = sentence_inputs(setup, list(corpus), 0).examples
     return [
-        (one.encoded.ids, list(one.null)) for one in map(examples.__getitem__, range(len(examples)))
+        (one.tokens.ids, list(one.null)) for one in map(examples.__getitem__, range(len(examples)))
     ]
 
 

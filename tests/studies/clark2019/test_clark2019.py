@@ -84,7 +84,7 @@ def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.Monk
     given = Excerpt(sentences[: second.middle], after=sentences[second.middle : second.stop])
     monkeypatch.setattr(Corpus, "read", lambda *_: pytest.fail("the corpus was read again"))
     made = segment_inputs(setup, given, 0).examples
-    assert [(each.encoded.text, each.encoded.pair) for each in made] == [
+    assert [each.tokens.texts for each in made] == [
         (segment.first.upper(), segment.second.upper()) for segment in expected
     ]
 
@@ -95,8 +95,8 @@ def test_every_model_reads_the_same_texts_and_most_have_the_full_length() -> Non
     for model in (tiny_bert(), tiny_gpt2()):
         setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
         made = segment_inputs(setup, Excerpt([*corpus]), 0).examples
-        read.append([(each.number, each.encoded.text, each.encoded.pair) for each in made])
-        lengths = [len(each.encoded) for each in made]
+        read.append([(each.number, each.tokens.texts) for each in made])
+        lengths = [len(each.tokens) for each in made]
         assert max(lengths) == LONGEST
         assert lengths.count(LONGEST) > len(lengths) / 2
     assert read[0] == read[1]
@@ -108,7 +108,7 @@ def test_gradients_are_means_over_segments_for_both_losses() -> None:
     for_sum, for_mean = [], []
     setup = Setup(model, corpus, find_study("clark2019").with_options(QUICK), {}, 256, seed=3)
     encoded = {
-        each.number: each.encoded for each in segment_inputs(setup, Excerpt([*corpus]), 0).examples
+        each.number: each.tokens for each in segment_inputs(setup, Excerpt([*corpus]), 0).examples
     }
     for segment in starting_in(Segments(corpus, LONGEST), 0, len(corpus)):
         reading = plain.read(model, segment, LONGEST, seed=3)

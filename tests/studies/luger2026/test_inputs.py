@@ -71,7 +71,7 @@ def test_inputs_are_consecutive_stretches_of_documents(kind: str, rest: bool) ->
     assert made.skipped.get(cutting.RESTS, 0) == rests
     assert made.skipped.get(f"document shorter than {CONTEXT} tokens", 0) == short
     assert rest or rests  # with them only a single token is left out
-    assert [list(example.encoded.ids) for example in made.examples] == expected
+    assert [list(example.tokens.ids) for example in made.examples] == expected
     assert len(set(columns.numbers.tolist())) == len(expected)
 
 
@@ -132,7 +132,7 @@ def test_pieces_of_a_character_count_as_the_character_and_can_be_shown() -> None
     options = find_study("luger2026").with_options({"context": 16, "rest": True})
     corpus = Corpus.from_sentences([Sentence(text, document="d")])
     made = text_inputs(Setup(model, corpus, options, {}, 64), list(corpus), 0)
-    shown = [token for example in made.examples for token in example.encoded.tokens]
+    shown = [token for example in made.examples for token in example.tokens.labels]
     assert len(shown) == len(made.columns.ids)
     assert all(token.isprintable() or token.isspace() for token in shown)
     ids = encode_all(model.tokenizer, [text], special=False)[0]

@@ -14,7 +14,8 @@ from headscope.engine import observe
 from headscope.errors import RunError
 from headscope.metrics import Grid
 from headscope.metrics.successor import ITEM, Series, Successor
-from headscope.model.inputs.encode import Encoded, encode_all
+from headscope.model.inputs.encode import encode_all
+from headscope.model.inputs.tokens import Tokens
 from headscope.observe import NO_LABEL, Columns, Example
 from headscope.results.statements import read_statements
 from headscope.studies.luger2026.kinds import KINDS, behaviour
@@ -175,9 +176,9 @@ def test_successors_are_those_of_a_plain_reading_of_gpt2() -> None:
     assert 0 < expected.sum() < expected.size * place
 
 
-def bare(*ids: int) -> Encoded:
-    nothing = (0,) * len(ids)
-    return Encoded("", None, ids, (), (), nothing, (False,) * len(ids), nothing)
+def bare(*ids: int) -> Tokens:
+    count = len(ids)
+    return Tokens(ids, ("",) * count, (None,) * count, (False,) * count, (0,) * count)
 
 
 def plain_logits(model: hs.Model, token: int, layer: int, head: int) -> torch.Tensor:

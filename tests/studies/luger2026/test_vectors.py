@@ -72,7 +72,7 @@ def written_by(model: Model, layer: int, head: int, ids: list[int]) -> torch.Ten
 def made(model: Model, run: Run, number: int) -> list[int]:
     setup = Setup(model, corpus(), {**OPTIONS, "rest": False}, {}, 1024, 3)
     (example,) = inputs_again(setup, [number]).examples
-    return list(example.encoded.ids)
+    return list(example.tokens.ids)
 
 
 def test_examples_have_the_largest_weights_of_their_rows(case: tuple) -> None:

@@ -58,7 +58,7 @@ def word_of(sentence: Sentence, start: int, end: int) -> set[int]:
 
 def owners(example: Example, sentence: Sentence) -> list[int | None]:
     """The word with which every token shares the most characters, the earlier where equal."""
-    encoded, own = example.encoded, []
+    encoded, own = example.tokens, []
     for (start, end), special in zip(encoded.offsets, encoded.special, strict=True):
         best, most = None, 0
         for place, word in enumerate(sentence.words):
@@ -92,7 +92,7 @@ def counts_of(examples: list[Example], drawn: list[Sentence]) -> dict[str, int]:
     """How words and tokens meet, by looking at every token."""
     counts: Counter[str] = Counter(dict.fromkeys((WORDS, SPLIT, SEVERAL, BARE), 0))
     for example in examples:
-        sentence, encoded = drawn[example.number - 7], example.encoded
+        sentence, encoded = drawn[example.number - 7], example.tokens
         own = owners(example, sentence)
         pieces = [own.count(place) for place in range(len(sentence.words))]
         counts[WORDS] += len(pieces)
@@ -121,7 +121,7 @@ def test_tokens_carry_the_labels_and_arcs_of_their_words(
         sentence = drawn[example.number - 7]
         assert list(example.null) == [
             token == 0 if model.is_causal else special
-            for token, special in enumerate(example.encoded.special)
+            for token, special in enumerate(example.tokens.special)
         ]
         if setup.labels:
             check_tokens(example, sentence, setup)

@@ -61,7 +61,7 @@ def test_inputs_are_consecutive_sentences_of_one_document_up_to_the_context(kind
     starts = [example.number for example in made.examples]
     stops = [*starts[1:], len(sentences)]
     for example, start, stop in zip(made.examples, starts, stops, strict=True):
-        assert len(example.encoded) <= CONTEXT
+        assert len(example.tokens) <= CONTEXT
         assert example.sentence is not None
         assert example.sentence.text == " ".join(each.text for each in sentences[start:stop])
         assert len({each.document for each in sentences[start:stop]}) == 1
@@ -76,8 +76,8 @@ def test_labels_and_arcs_are_those_of_the_sentences_one_after_the_other(kind: st
     starts = [*(example.number for example in made.examples), len(corpus)]
     for example, stop in zip(made.examples, starts[1:], strict=True):
         parts = [single[number] for number in range(example.number, stop)]
-        inner = [[i for i, s in enumerate(part.encoded.special) if not s] for part in parts]
-        real = [place for place, special in enumerate(example.encoded.special) if not special]
+        inner = [[i for i, s in enumerate(part.tokens.special) if not s] for part in parts]
+        real = [place for place, special in enumerate(example.tokens.special) if not special]
         if len(real) != sum(map(len, inner)):
             continue  # a tokenizer may cut the first word after a space in another way
         for name in ("tag", "deprel"):
@@ -95,7 +95,7 @@ def test_labels_and_arcs_are_those_of_the_sentences_one_after_the_other(kind: st
 def test_nulls_are_those_of_the_whole_input(kind: str) -> None:
     model = MODELS[kind]()
     for example in inputs_of(setup_of(model, treebank(60), CONTEXT)).examples:
-        size = len(example.encoded)
+        size = len(example.tokens)
         wanted = {0} if model.is_causal else {0, size - 1}
         assert {place for place, null in enumerate(example.null) if null} == wanted
 
@@ -105,7 +105,7 @@ def test_a_sentence_longer_than_the_context_is_left_out_and_counted() -> None:
     corpus = Corpus.from_sentences([*make_sentences(3), long_one, *make_sentences(2, seed=1)])
     made = inputs_of(setup_of(causal_model(), corpus, 24))
     assert sum(made.skipped.values()) >= 1
-    assert all(example.number != 3 and len(example.encoded) <= 24 for example in made.examples)
+    assert all(example.number != 3 and len(example.tokens) <= 24 for example in made.examples)
 
 
 @cache

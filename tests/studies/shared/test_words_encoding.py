@@ -34,9 +34,9 @@ def test_sentences_without_contractions_are_encoded_as_usual(kind: str) -> None:
     for each in encode_words(model, make_sentences(10)):
         assert isinstance(each, WordTokens)
         usual = model.encode(each.sentence.text)
-        assert each.encoded.ids == usual.ids
-        assert each.encoded.special == usual.special
-        assert len(each.encoded) == len(usual)
+        assert each.tokens.ids == usual.ids
+        assert each.tokens.special == usual.special
+        assert len(each.tokens) == len(usual)
         assert len(frame) == sum(usual.special)
 
 
@@ -47,7 +47,7 @@ def test_a_word_inside_another_is_kept_apart() -> None:
     (made,) = encode_words(model, [joined], "words")
     assert isinstance(made, WordTokens)
     pieces = [
-        "".join(made.encoded.text[slice(*made.encoded.offsets[t])] for t in tokens).strip()
+        "".join(made.tokens.text[slice(*made.tokens.offsets[t])] for t in tokens).strip()
         for tokens in made.tokens_of_word
     ]
     assert pieces == ["the", "cat", "sees"]
@@ -107,8 +107,8 @@ def test_words_and_tokens_meet_as_in_a_plain_reading(
             assert str(made) == "too long" or sharing == "strict" or not any(shares)
             continue
         joined, place = make_units(given_sentence, shares)
-        assert list(made.encoded.ids) == tokens.ids
-        assert list(made.encoded.offsets) == tokens.spans
+        assert list(made.tokens.ids) == tokens.ids
+        assert list(made.tokens.offsets) == tokens.spans
         assert made.sentence == joined
         assert list(made.word_of_token) == [place[min(each)] if each else -1 for each in shares]
         assert made.counts == {
@@ -129,5 +129,5 @@ def test_words_written_as_one_are_encoded_once() -> None:
         (made,) = encode_words(causal_model(), [du], sharing)
         assert isinstance(made, WordTokens)
         assert [word.text for word in made.sentence.words] == ["du", "chat"]
-        covered = [made.encoded.text[slice(*span)] for span in made.encoded.offsets]
+        covered = [made.tokens.text[slice(*span)] for span in made.tokens.offsets]
         assert "".join(covered).replace(" ", "") == "duchat"

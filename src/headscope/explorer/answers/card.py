@@ -18,13 +18,13 @@ from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.dataset import left_out
-from headscope.results.examples import Exemplar, exemplars_of, has_bands
+from headscope.results.examples import Exemplar, exemplars_of, has_bands, marks_word_pieces
 from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
 from headscope.results.ranks import check_heads
 from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
 from headscope.results.replicates import margin_of
 from headscope.results.statements import Statements
-from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
+from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
 Made = TypeVar("Made", bound=Struct)
 ENOUGH = 20  # words of a relation: with fewer some head is right by chance
@@ -55,7 +55,7 @@ def card(opened: OpenRun, name: str) -> sent.Card:
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
         nearest=nearest_heads(opened, head),
-        exemplars=[_exemplar(one) for one in exemplars(opened, head)],
+        exemplars=[_exemplar(data, one) for one in exemplars(opened, head)],
     )
 
 
@@ -167,7 +167,8 @@ def exemplars(opened: OpenRun, head: Head) -> list[Exemplar]:
     return [] if has_bands(opened.data) else exemplars_of(opened.run.records, head)
 
 
-def _exemplar(one: Exemplar) -> sent.Exemplar:
+def _exemplar(data: xr.Dataset, one: Exemplar) -> sent.Exemplar:
+    spaces = spaces_before(one.tokens, one.text, word_pieces=marks_word_pieces(data))
     labels = [label(token) for token in one.tokens]
     return sent.Exemplar(
         rank=one.rank,
@@ -178,7 +179,7 @@ def _exemplar(one: Exemplar) -> sent.Exemplar:
         tokens=list(one.tokens),
         labels=labels,
         pieces=[label(bare(token)) for token in one.tokens],
-        spaces=list(spaces_before(one.tokens, one.text)),
+        spaces=list(spaces),
         rtl=is_right_to_left(labels),
     )
 
@@ -226,14 +227,8 @@ def input_text(opened: OpenRun, asked: str) -> sent.InputText:
         kept.start,
         tokens,
         is_right_to_left(tokens),
-        _are_word_pieces(opened.data, tokens),
+        marks_word_pieces(opened.data),
     )
-
-
-def _are_word_pieces(data: xr.Dataset, tokens: Sequence[str]) -> bool:
-    """What the run says of its tokenizer; of an older run what these tokens look like."""
-    marks = data.attrs.get("word_pieces")
-    return bool(marks) if isinstance(marks, str) else are_word_pieces(tokens)
 
 
 def records_of(opened: OpenRun) -> Records:

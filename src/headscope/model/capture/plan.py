@@ -168,12 +168,12 @@ class Plan:
         whole: bool = True,
     ) -> dict[Stack, Expectation]:
         """What must be true of every stack's weights, by what is padding; see `expect`."""
-        found: dict[Stack, Expectation] = {}
+        expectations: dict[Stack, Expectation] = {}
         for stack in self.stacks:
             of_target = stack.name in ("decoder", "cross")
             if of_target and target is None:
                 continue
-            found[stack.name] = expect(
+            expectations[stack.name] = expect(
                 model,
                 stack.name,
                 stack.heads,
@@ -184,7 +184,7 @@ class Plan:
                 padded=padded,
                 whole=whole,
             )
-        return found
+        return expectations
 
 
 def make_plan(name: str, network: PreTrainedModel, forward: Forward) -> Plan:

@@ -22,7 +22,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Packing, is_close
-from headscope.model.inputs.encode import Encoded
+from headscope.model.inputs.tokens import Tokens
 
 Side = Literal["left", "right"]
 
@@ -74,19 +74,19 @@ def buckets(lengths: Sequence[int], budget: int, *, equal: bool = False) -> list
     """
     if budget < 1:
         raise ModelError(f"The token budget of a batch must be positive, not {budget}.")
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
         # Lengths ascend, so the newcomer is the longest of its bucket.
-        fits = found and (len(found[-1]) + 1) * lengths[index] <= budget
-        if fits and not (equal and lengths[found[-1][0]] != lengths[index]):
-            found[-1].append(index)
+        fits = groups and (len(groups[-1]) + 1) * lengths[index] <= budget
+        if fits and not (equal and lengths[groups[-1][0]] != lengths[index]):
+            groups[-1].append(index)
         else:
-            found.append([index])
-    return found
+            groups.append([index])
+    return groups
 
 
 def make_batch(
-    encoded: Sequence[Encoded],
+    texts: Sequence[Tokens],
     rows: Sequence[int],
     *,
     pad: int,
@@ -94,7 +94,7 @@ def make_batch(
     device: torch.device | str = "cpu",
 ) -> Batch:
     """Pad the chosen texts to one rectangle."""
-    chosen = [encoded[row] for row in rows]
+    chosen = [texts[row] for row in rows]
     if not chosen:
         raise ModelError("A batch needs at least one text.")
     lengths = tuple(len(text) for text in chosen)
@@ -233,17 +233,17 @@ def can_pad(show: Show, probe: Batch, pad: int, side: Side) -> bool:
 
 def _weights(show: Show, batch: Batch) -> list[Tensor]:
     """The weights of every layer without the padded rows and columns."""
-    found: list[Tensor] = []
+    layers: list[Tensor] = []
     text = batch.span(0)
     whole = slice(None)
 
     def keep(seen: LayerAttention) -> None:
         queries = whole if seen.stack in ("decoder", "cross") else text
         keys = whole if seen.stack == "decoder" else text
-        found.append(seen.weights[0, :, queries, keys].clone())
+        layers.append(seen.weights[0, :, queries, keys].clone())
 
     show(batch, keep)
-    return found
+    return layers
 
 
 def _padded(batch: Batch, pad: int, side: Side) -> Batch:

@@ -21,9 +21,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.inputs.encode import Encoded, encode, markers
-from headscope.model.inputs.spans import Turn
-from headscope.model.inputs.tokens import brief
+from headscope.model.inputs.encode import encode, markers
+from headscope.model.inputs.labels import brief
+from headscope.model.inputs.tokens import Tokens, Turn
 
 Message = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class Chat:
         self.messages = [dict(message) for message in messages]
         self.options = dict(options or {})
 
-    def encode(self, *, answer: bool, limit: int | None, truncate: bool) -> Encoded:
+    def encode(self, *, answer: bool, limit: int | None, truncate: bool) -> Tokens:
         """The tokens of the chat, with its turns.
 
         With `answer` they end where the model goes on: after the header of a new answer, or within
@@ -61,10 +61,10 @@ class Chat:
         """
         ending = self._ending(answer)
         text = self._written(self.messages, **ending)
-        encoded = encode(
+        tokens = encode(
             self.tokenizer, text, special=False, limit=limit, truncate=truncate
         )  # the template has written whatever stands at the beginning
-        return replace(encoded, turns=self._turns(text, ending))
+        return replace(tokens, turns=self._turns(text, ending))
 
     def _ending(self, answer: bool) -> dict[str, bool]:
         if not answer:
@@ -87,13 +87,13 @@ class Chat:
         return str(written)
 
     def _turns(self, text: str, ending: dict[str, bool]) -> tuple[Turn, ...]:
-        found = [self._ends(number, text, ending) for number in range(len(self.messages))]
+        ends_of = [self._ends(number, text, ending) for number in range(len(self.messages))]
         starts = [0]
         for number in range(1, len(self.messages)):
-            starts.append(self._start(number, text, starts[-1], found))
+            starts.append(self._start(number, text, starts[-1], ends_of))
         turns = [
             Turn(str(message["role"]), start, _content(*ends))
-            for message, start, ends in zip(self.messages, starts, found, strict=True)
+            for message, start, ends in zip(self.messages, starts, ends_of, strict=True)
         ]
         if "continue_final_message" in ending:  # what the model writes belongs to it
             at = len(text) if turns[-1].content is None else turns[-1].content[0]
@@ -125,11 +125,11 @@ class Chat:
             )
         return ends[0], ends[1]
 
-    def _start(self, number: int, text: str, before: int, found: Sequence[Ends]) -> int:
+    def _start(self, number: int, text: str, before: int, ends_of: Sequence[Ends]) -> int:
         """Where a turn begins: where the turns before it end if they are written alone."""
-        end = found[number - 1][1]
+        end = ends_of[number - 1][1]
         low = before if end is None else end
-        high = next((start for start, _ in found[number:] if start is not None), len(text))
+        high = next((start for start, _ in ends_of[number:] if start is not None), len(text))
         try:
             alone = self._written(self.messages[:number])
         except ModelError:  # many templates refuse a system message alone
@@ -230,12 +230,12 @@ def _content(start: int | None, end: int | None) -> tuple[int, int] | None:
     return None if start is None or end is None else (start, max(start, end))
 
 
-def _after_marker(text: str, low: int, high: int, known: Iterable[str]) -> int:
+def _after_marker(text: str, low: int, high: int, marks: Iterable[str]) -> int:
     """Behind the first marker after a message, which closes it; else where the next one begins."""
-    found = [(at, mark) for mark in known if (at := text.find(mark, low, high)) >= 0]
-    if not found:
+    markers_after = [(at, mark) for mark in marks if (at := text.find(mark, low, high)) >= 0]
+    if not markers_after:
         return high
-    at, mark = min(found, key=lambda pair: (pair[0], -len(pair[1])))
+    at, mark = min(markers_after, key=lambda pair: (pair[0], -len(pair[1])))
     end = at + len(mark)
     while end < high and text[end].isspace():
         end += 1

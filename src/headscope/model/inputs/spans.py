@@ -8,31 +8,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from headscope.errors import ModelError
+from headscope.model.inputs.tokens import Tokens
+from headscope.model.inputs.words import CharacterSpan
 from headscope.text.boundaries import sentence_ends
 from headscope.wording import shorten
 
-if TYPE_CHECKING:
-    from headscope.model.trace import Side
-
 By = Literal["turn", "message", "role", "paragraph", "sentence"]
-Characters = tuple[int, int]
 
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*\S|\S")
 _LINE = re.compile(r".+")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _LONGEST_NAME = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message of a chat in the text that the template wrote: where it begins, by characters."""
-
-    role: str
-    start: int
-    content: Characters | None  # the message alone, without what the template writes around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +63,16 @@ def ranges(tokens: Sequence[int]) -> str:
 
 def parse_ranges(text: str) -> tuple[int, ...]:
     """The numbers that `ranges` wrote, ascending and once each."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split("+"):
         match = _RANGE.fullmatch(part)
         if match is None or int(match[2] or match[1]) < int(match[1]):
             raise ModelError(f"{text!r} are no tokens; write them like 3, 3-7 or 3-7+9.")
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(found))
+        numbers.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(numbers))
 
 
-def spans_by(side: "Side", by: By) -> tuple[Span, ...]:
+def spans_by(side: Tokens, by: By) -> tuple[Span, ...]:
     """The spans that a text has of itself."""
     if by not in get_args(By):
         raise ModelError(f"There are no spans by {by!r}; choose {', '.join(get_args(By))}.")
@@ -96,7 +85,7 @@ def spans_by(side: "Side", by: By) -> tuple[Span, ...]:
         return turns(side)
     if by in ("message", "role"):
         return _messages(side, numbered=by == "message")
-    places: list[Characters] = []
+    places: list[CharacterSpan] = []
     for region in _contents(side) if side.turns else [(0, len(side.text))]:
         if by == "paragraph":
             places += [match.span() for match in _PARAGRAPH.finditer(side.text, *region)]
@@ -110,7 +99,7 @@ def spans_by(side: "Side", by: By) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[Characters]:
+def _sentences(text: str, start: int, end: int) -> Iterator[CharacterSpan]:
     """The sentences between two characters; the end of a line ends one, too."""
     for line in _LINE.finditer(text, start, end):
         first = line.start()
@@ -119,7 +108,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Characters]:
             first = line.start() + last
 
 
-def turns(side: "Side") -> tuple[Span, ...]:
+def turns(side: Tokens) -> tuple[Span, ...]:
     """The turns of a chat, markers and headers included; a role that comes twice is numbered."""
     starts = [turn.start for turn in side.turns]
     tokens: list[list[int]] = [[] for _ in starts]
@@ -131,12 +120,12 @@ def turns(side: "Side") -> tuple[Span, ...]:
     return tuple(Span(name, tuple(own)) for name, own in zip(names, tokens, strict=True) if own)
 
 
-def spans_of_characters(side: "Side", places: Mapping[str, Characters]) -> tuple[Span, ...]:
+def spans_of_characters(side: Tokens, places: Mapping[str, CharacterSpan]) -> tuple[Span, ...]:
     """Spans by name and by their first character and the one after their last."""
     return tuple(Span(name, _tokens_at(side, place, name)) for name, place in places.items())
 
 
-def spans_of_pattern(side: "Side", pattern: str | re.Pattern[str]) -> tuple[Span, ...]:
+def spans_of_pattern(side: Tokens, pattern: str | re.Pattern[str]) -> tuple[Span, ...]:
     """One span for every match; its first group names it, where it has one, else its own text.
 
     The span is the group `span` where the pattern has that, else the whole match.
@@ -145,21 +134,21 @@ def spans_of_pattern(side: "Side", pattern: str | re.Pattern[str]) -> tuple[Span
         compiled = re.compile(pattern)
     except re.error as error:
         raise ModelError(f"{pattern!r} is no regular expression: {error}.") from error
-    found = [match for match in compiled.finditer(side.text) if match[0]]
-    if not found:
+    matches = [match for match in compiled.finditer(side.text) if match[0]]
+    if not matches:
         raise ModelError(
             f"{compiled.pattern!r} finds nothing in {shorten(side.text, _LONGEST_NAME)!r}; "
             "every span needs at least one character."
         )
     inner = "span" if "span" in compiled.groupindex else 0
-    names = _numbered([_name(match) for match in found])
+    names = _numbered([_name(match) for match in matches])
     return tuple(
         Span(name, _tokens_at(side, match.span(inner), name))
-        for name, match in zip(names, found, strict=True)
+        for name, match in zip(names, matches, strict=True)
     )
 
 
-def tokens_within(side: "Side", place: Characters) -> tuple[int, ...]:
+def tokens_within(side: Tokens, place: CharacterSpan) -> tuple[int, ...]:
     """The tokens of what is written there, from its first to its last letter; no markers."""
     written = side.text[slice(*place)]
     start = place[0] + len(written) - len(written.lstrip())
@@ -188,7 +177,7 @@ def check_spans(spans: Iterable[Span], tokens: int) -> tuple[Span, ...]:
     return checked
 
 
-def _tokens_at(side: "Side", place: Characters, name: str) -> tuple[int, ...]:
+def _tokens_at(side: Tokens, place: CharacterSpan, name: str) -> tuple[int, ...]:
     start, end = place
     if not 0 <= start < end <= len(side.text):
         raise ModelError(
@@ -202,23 +191,23 @@ def _tokens_at(side: "Side", place: Characters, name: str) -> tuple[int, ...]:
     return tokens
 
 
-def _messages(side: "Side", *, numbered: bool) -> tuple[Span, ...]:
+def _messages(side: Tokens, *, numbered: bool) -> tuple[Span, ...]:
     """What the messages say, without the template; those of a role together if not numbered."""
-    found = [
+    contents = [
         (turn.role, tokens_within(side, (start, end)))
         for turn, (start, end) in zip(side.turns, _contents(side), strict=True)
     ]
-    said = [(role, tokens) for role, tokens in found if tokens]
+    messages = [(role, tokens) for role, tokens in contents if tokens]
     if numbered:
-        names = _numbered([role for role, _ in said])
-        return tuple(Span(name, tokens) for name, (_, tokens) in zip(names, said, strict=True))
+        names = _numbered([role for role, _ in messages])
+        return tuple(Span(name, tokens) for name, (_, tokens) in zip(names, messages, strict=True))
     together: dict[str, list[int]] = {}
-    for role, tokens in said:
+    for role, tokens in messages:
         together.setdefault(role, []).extend(tokens)
     return tuple(Span(role, tuple(sorted(tokens))) for role, tokens in together.items())
 
 
-def _contents(side: "Side") -> Iterator[Characters]:
+def _contents(side: Tokens) -> Iterator[CharacterSpan]:
     """The text of each turn; of one whose message is not placed exactly, all of the turn.
 
     An answer that was begun goes on to the end: there the model has written.

@@ -137,8 +137,8 @@ def _numbers_of(file: Path) -> int:
 
 def available_memory() -> int | None:
     """Bytes that can be used without swapping; None where the system does not tell."""
-    found = [free for free in (_available_to_system(), _available_to_group()) if free is not None]
-    return min(found, default=None)
+    limits = [free for free in (_available_to_system(), _available_to_group()) if free is not None]
+    return min(limits, default=None)
 
 
 def _check(need: Need, tokens: int, wanted: int, free: int | None, where: str) -> None:

@@ -235,14 +235,14 @@ def _configs(network: PreTrainedModel) -> list[PreTrainedConfig]:
     """The configurations of a network and its parts, each once; they are compared by identity."""
     waiting = [network.config]
     waiting += [m.config for m in network.modules() if isinstance(m, PreTrainedModel)]
-    found: dict[int, PreTrainedConfig] = {}
+    configs: dict[int, PreTrainedConfig] = {}
     while waiting:
         config = waiting.pop()
-        if id(config) not in found:
-            found[id(config)] = config
+        if id(config) not in configs:
+            configs[id(config)] = config
             parts = (getattr(config, name, None) for name in config.sub_configs)
             waiting += [part for part in parts if isinstance(part, PreTrainedConfig)]
-    return list(found.values())
+    return list(configs.values())
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import ModelError
 from headscope.metrics.surface import CLS, PUNCT, SEP
-from headscope.model.inputs.encode import Encoded, encode, select
+from headscope.model.inputs.encode import encode, special_tokens
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example
-from headscope.studies.shared.delimiters import Delimiters, encode_bare, find_delimiters
+from headscope.studies.shared.delimiters import find_delimiters
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, Segment, Segments, segment_of
 
@@ -33,32 +34,23 @@ EMPTY = "segments without text"
 TOO_SHORT = "segments of fewer than two tokens"
 
 
-def encode_segment(model: Model, segment: Segment, *, segment_ids: bool) -> Encoded:
+def encode_segment(model: Model, segment: Segment, *, segment_ids: bool) -> Tokens:
     """A and B between the delimiters; `segment_ids` false makes all of it segment 0."""
     delimiters = find_delimiters(model)
     if delimiters.own_pair:
-        encoded = encode(model.tokenizer, segment.first, segment.second)
+        tokens = encode(model.tokenizer, segment.first, segment.second)
     else:
-        encoded = _assemble(model, segment, delimiters)
-    return encoded if segment_ids else replace(encoded, segments=(0,) * len(encoded))
+        first = encode(model.tokenizer, segment.first, special=False)
+        second = encode(model.tokenizer, segment.second, special=False)
+        second = replace(second, segments=(1,) * len(second))
+        tokens = _delimiter(model, delimiters.cls, 0) + first
+        tokens += _delimiter(model, delimiters.sep, 0) + second
+        tokens += _delimiter(model, delimiters.sep, 1)
+    return tokens if segment_ids else replace(tokens, segments=(0,) * len(tokens))
 
 
-def _assemble(model: Model, segment: Segment, delimiters: Delimiters) -> Encoded:
-    first = encode(model.tokenizer, segment.first, special=False)
-    second = encode(model.tokenizer, segment.second, special=False)
-    begin = _delimiter(model, delimiters.cls, 0)
-    middle, end = (_delimiter(model, delimiters.sep, part) for part in (0, 1))
-    second = replace(second, segments=(1,) * len(second), sequence=(1,) * len(second))
-    pieces = [piece for piece in (begin, first, middle, second, end) if piece is not None]
-    names = ("ids", "tokens", "offsets", "segments", "special", "sequence")
-    joined: dict[str, Any] = {n: sum((getattr(each, n) for each in pieces), ()) for n in names}
-    return Encoded(text=segment.first, pair=segment.second, **joined)
-
-
-def _delimiter(model: Model, index: int | None, segment: int) -> Encoded | None:
-    if index is None:
-        return None
-    return replace(encode_bare(model, (index,), (True,)), segments=(segment,))
+def _delimiter(model: Model, index: int | None, segment: int) -> Tokens:
+    return special_tokens(model.tokenizer, () if index is None else (index,), segment)
 
 
 @lru_cache(maxsize=4)
@@ -95,41 +87,42 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     examples: list[Example] = []
     for segment, group in _segments(setup, segments, sentences, first):
         try:
-            encoded = encode_segment(setup.model, segment, segment_ids=setup.options["segment_ids"])
+            tokens = encode_segment(setup.model, segment, segment_ids=setup.options["segment_ids"])
         except ModelError:
             skipped[EMPTY] += 1
             continue
-        if len(encoded) < SHORTEST:
+        if len(tokens) < SHORTEST:
             skipped[TOO_SHORT] += 1
             continue
-        fitting = cut_segment(encoded, longest, Random(f"{setup.seed} {segment.number}"))
+        fitting = cut_segment(tokens, longest, Random(f"{setup.seed} {segment.number}"))
         labels = {"special": special_labels(setup, fitting), "token": fitting.ids}
         null = (False,) * len(fitting)
         examples.append(Example(segment.number, fitting, null, labels, group=group))
     return Inputs(examples, +skipped)
 
 
-def cut_segment(encoded: Encoded, longest: int, coin: Random) -> Encoded:
+def cut_segment(tokens: Tokens, longest: int, coin: Random) -> Tokens:
     """At most so many tokens, as the paper's released code cuts.
 
     One token after the other is taken from the longer half, the second where both are equal: the
     first or the last one, as the coin falls. Delimiters stay.
     """
-    room = longest - encoded.sequence.count(None)
+    halves = [None if place is None else place.text for place in tokens.places]
+    room = longest - halves.count(None)
     front, back = [0, 0], [0, 0]
-    length = [encoded.sequence.count(half) for half in (0, 1)]
+    length = [halves.count(half) for half in (0, 1)]
     while sum(length) > max(room, 2):
         half = 0 if length[0] > length[1] else 1
         (front if coin.random() < 0.5 else back)[half] += 1
         length[half] -= 1
     kept, seen = [], [0, 0]
-    for half in encoded.sequence:
+    for half in halves:
         if half is None:
             kept.append(True)
         else:
             kept.append(front[half] <= seen[half] < front[half] + length[half])
             seen[half] += 1
-    return select(encoded, kept)
+    return tokens.select(kept)
 
 
 def _segments_of(setup: Setup) -> Segments:
@@ -153,24 +146,18 @@ def longest_segment(setup: Setup) -> int:
     return asked if limit is None else min(asked, limit)
 
 
-def special_labels(setup: Setup, encoded: Encoded) -> list[int]:
+def special_labels(setup: Setup, tokens: Tokens) -> list[int]:
     """[CLS], [SEP], punctuation or none of them, for every token.
 
     Where one token begins and ends texts (GPT-2), the first of an input is [CLS].
     """
     delimiters = find_delimiters(setup.model)
     labels = []
-    for place, index in enumerate(encoded.ids):
-        if encoded.special[place]:
-            is_cls = index == delimiters.cls and (place == 0 or index != delimiters.sep)
+    for position, index in enumerate(tokens.ids):
+        if tokens.special[position]:
+            is_cls = index == delimiters.cls and (position == 0 or index != delimiters.sep)
             labels.append(CLS if is_cls else SEP if index == delimiters.sep else NO_LABEL)
         else:
-            labels.append(PUNCT if _surface(encoded, place) in PUNCTUATION else NO_LABEL)
+            surface = tokens.text[slice(*tokens.offsets[position])].strip()
+            labels.append(PUNCT if surface in PUNCTUATION else NO_LABEL)
     return labels
-
-
-def _surface(encoded: Encoded, place: int) -> str:
-    """What a token stands for in its text."""
-    start, end = encoded.offsets[place]
-    text = encoded.pair if encoded.sequence[place] == 1 else encoded.text
-    return (text or "")[start:end].strip()

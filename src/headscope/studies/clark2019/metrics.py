@@ -9,7 +9,7 @@ from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Grid, Metric
-from headscope.model.inputs.tokens import display_text
+from headscope.model.inputs.labels import display_text
 from headscope.studies.additions import importance
 from headscope.studies.clark2019.inputs import segment_inputs, segment_reach
 from headscope.studies.clark2019.probes.coreference import CorefAccuracy

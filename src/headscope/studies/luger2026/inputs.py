@@ -15,7 +15,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -28,9 +28,9 @@ from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.surface import CLS, SEP
-from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
+from headscope.model.inputs.encode import encode_all, special_tokens
 from headscope.model.inputs.frame import Frame
-from headscope.model.inputs.tokens import display_text
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.results.replicates import group_of
@@ -142,14 +142,14 @@ def join_lines(sentences: Sequence[Sentence]) -> str:
 def _inputs(setup: Setup, passages: Sequence[Passage], numbers: frozenset[int] | None) -> Inputs:
     frame = setup.frame
     texts = [passage.text for passage in passages]
-    encodings = encode_all(setup.model.tokenizer, texts, special=False) if texts else []
+    tokens = encode_all(setup.model.tokenizer, texts, special=False) if texts else []
     skipped: Counter[str] = Counter()
     windows = []
-    for row, (passage, encoding) in enumerate(zip(passages, encodings, strict=True)):
-        for window in _cut(setup, row, len(encoding), text_room(setup, frame), skipped):
+    for row, (passage, of_passage) in enumerate(zip(passages, tokens, strict=True)):
+        for window in _cut(setup, row, len(of_passage), text_room(setup, frame), skipped):
             if numbers is None or number(passage.first, window.ordinal) in numbers:
                 windows.append(window)
-    made = _Made(setup, frame, passages, encodings, windows)
+    made = _Made(setup, frame, passages, tokens, windows)
     return Inputs(Examples(made.columns, made.example), +skipped)
 
 
@@ -173,13 +173,13 @@ class _Made:
     setup: Setup
     frame: Frame
     passages: Sequence[Passage]
-    encodings: Sequence[Tokenized]
+    tokens: Sequence[Tokens]
     windows: Sequence[Window]
 
     @cached_property
     def columns(self) -> Columns:
         """All inputs as flat arrays."""
-        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in self.encodings]
+        ids = [np.array(tokens.ids, dtype=np.int64) for tokens in self.tokens]
         ends = [self._ends(row) for row in range(len(self.passages))]
         numbers = [
             number(self.passages[window.passage].first, window.ordinal) for window in self.windows
@@ -216,28 +216,19 @@ class _Made:
         passage = self.passages[window.passage]
         return Example(
             number=int(columns.numbers[row]),
-            encoded=self._encoded(window, columns.ids[span]),
+            tokens=self._tokens(window),
             null=[False] * int(columns.lengths[row]),
             labels={name: codes[span].tolist() for name, codes in columns.labels.items()},
             sentence=Sentence(passage.text, document=passage.document, id=str(window.start)),
             group=int(columns.groups[row]),
         )
 
-    def _encoded(self, window: Window, ids: Int[np.ndarray, "token"]) -> Encoded:
-        before, after = (len(part) for part in (self.frame.before, self.frame.after))
-        count = window.stop - window.start
-        spans = self.encodings[window.passage].offsets[window.start : window.stop]
-        special = (*(True,) * before, *(False,) * count, *(True,) * after)
-        return Encoded(
-            text=self.passages[window.passage].text,
-            pair=None,
-            ids=tuple(ids.tolist()),
-            tokens=display_text(self.setup.model.tokenizer, ids.tolist()),
-            offsets=(*((0, 0),) * before, *spans, *((0, 0),) * after),
-            segments=(0,) * len(ids),
-            special=special,
-            sequence=tuple(None if is_special else 0 for is_special in special),
-        )
+    def _tokens(self, window: Window) -> Tokens:
+        tokenizer = self.setup.model.tokenizer
+        before = special_tokens(tokenizer, self.frame.before)
+        after = special_tokens(tokenizer, self.frame.after)
+        tokens = self.tokens[window.passage][window.start : window.stop]
+        return before + replace(tokens, segments=(0,) * len(tokens)) + after
 
     def _laid_out(
         self,
@@ -260,7 +251,7 @@ class _Made:
         return group_of(document if has_documents else f"{document} {of}")
 
     def _ends(self, row: int) -> Int[np.ndarray, "token"]:
-        spans = np.array(self.encodings[row].offsets, dtype=np.int64).reshape(-1, 2)
+        spans = np.array(self.tokens[row].offsets, dtype=np.int64).reshape(-1, 2)
         return np.where(find_delimiters(self.passages[row].text, spans), 0, NO_LABEL)
 
 

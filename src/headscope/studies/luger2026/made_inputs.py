@@ -154,9 +154,9 @@ def find_series(model: Model) -> tuple[Series, ...]:
 
 def _single(model: Model, word: str) -> int | None:
     for text in (f" {word}", word):
-        (encoding,) = encode_all(model.tokenizer, [text], special=False)
-        if len(encoding.ids) == 1:
-            return encoding.ids[0]
+        (tokens,) = encode_all(model.tokenizer, [text], special=False)
+        if len(tokens) == 1:
+            return tokens.ids[0]
     return None
 
 

@@ -28,7 +28,7 @@ from headscope.engine.setup import Setup
 from headscope.metrics.metric import Axis
 from headscope.model.attention import LayerAttention, widen
 from headscope.model.capture.dense import Observer
-from headscope.model.inputs.tokens import display
+from headscope.model.inputs.labels import display
 from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout, output_part
 from headscope.observe.inputs import Cut, Example
@@ -124,7 +124,7 @@ class VectorTable:
         """Everything as arrays; nothing where no token of the block was sampled."""
         if not self.tokens:
             return {}
-        shown = {example.number: example.encoded.tokens for example in examples}
+        shown = {example.number: example.tokens.labels for example in examples}
         words = [shown[number][position] for number, position in self.tokens]
         return {
             "tokens": np.array(self.tokens, dtype=np.int64),

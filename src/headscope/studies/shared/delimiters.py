@@ -7,11 +7,11 @@ T5            … EOS               what does not exist is left away
 ```
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headscope.model.inputs.batch import vocabulary_size
-from headscope.model.inputs.encode import Encoded
-from headscope.model.inputs.tokens import display
+from headscope.model.inputs.encode import special_tokens
+from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
 
 
@@ -40,28 +40,15 @@ def find_delimiters(model: Model) -> Delimiters:
     return Delimiters(begin if cls is None else cls, end if sep is None else sep, own_pair=False)
 
 
-def enclose(model: Model, ids: tuple[int, ...]) -> tuple[Encoded, int]:
-    """Bare ids between the delimiters, and the place of the first of them."""
+def enclose(model: Model, ids: tuple[int, ...]) -> Tokens:
+    """Ids that stand for no text between the delimiters."""
     delimiters = find_delimiters(model)
-    before = () if delimiters.cls is None else (delimiters.cls,)
-    after = () if delimiters.sep is None else (delimiters.sep,)
-    special = (*(True for _ in before), *(False for _ in ids), *(True for _ in after))
-    return encode_bare(model, (*before, *ids, *after), special), len(before)
-
-
-def encode_bare(model: Model, ids: tuple[int, ...], special: tuple[bool, ...]) -> Encoded:
-    """Ids that stand for no text."""
-    zeros = (0,) * len(ids)
-    return Encoded(
-        text="",
-        pair=None,
-        ids=ids,
-        tokens=display(model.tokenizer, ids),
-        offsets=((0, 0),) * len(ids),
-        segments=zeros,
-        special=special,
-        sequence=tuple(None if is_special else 0 for is_special in special),
+    before, after = (
+        special_tokens(model.tokenizer, () if index is None else (index,))
+        for index in (delimiters.cls, delimiters.sep)
     )
+    bare = replace(special_tokens(model.tokenizer, ids), special=(False,) * len(ids))
+    return before + bare + after
 
 
 def _id(model: Model, index: object) -> int | None:

@@ -23,8 +23,8 @@ def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     )
     examples = []
     for number, ids in enumerate(sequences.tolist()):
-        encoded, _ = enclose(setup.model, tuple(ids))
-        examples.append(Example(number, encoded, (False,) * len(encoded)))
+        tokens = enclose(setup.model, tuple(ids))
+        examples.append(Example(number, tokens, (False,) * len(tokens)))
     return Inputs(examples)
 
 
@@ -33,7 +33,7 @@ def longest_period(setup: Setup) -> int:
     asked, limit = setup.options["period"], setup.model.max_length
     if limit is None:
         return asked
-    around = len(enclose(setup.model, ())[0])
+    around = len(enclose(setup.model, ()))
     return max(1, min(asked, (limit - around) // 2))
 
 

@@ -19,9 +19,10 @@ from jaxtyping import Bool, Int
 
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
-from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of, with_bos
+from headscope.model.inputs.encode import encode_all
+from headscope.model.inputs.tokens import Tokens
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.studies.shared.words import encode_pieces
+from headscope.studies.shared.words import encode_sentences
 from headscope.text.alignment import (
     BARE,
     NO_WORD,
@@ -96,8 +97,8 @@ def _read_usable(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[st
         return Usable(read)
     alignment = align(
         read.sentences,
-        [encoding.offsets for encoding in read.encodings],
-        [encoding.special_tokens_mask for encoding in read.encodings],
+        [tokens.offsets for tokens in read.tokens],
+        [tokens.special for tokens in read.tokens],
         strict=setup.sharing == "strict",
     )
     for reason in alignment.refused.values():
@@ -114,7 +115,7 @@ class Read:
 
     numbers: list[int]
     sentences: list[Sentence]
-    encodings: Sequence[Tokenized]
+    tokens: list[Tokens]
 
     def keep(self, usable: Iterable[bool]) -> "Read":
         """Some of the sentences."""
@@ -122,13 +123,13 @@ class Read:
         return self if len(rows) == len(self.numbers) else Read(
             [self.numbers[row] for row in rows],
             [self.sentences[row] for row in rows],
-            [self.encodings[row] for row in rows],
+            [self.tokens[row] for row in rows],
         )  # fmt: skip
 
     @cached_property
     def lengths(self) -> Int[np.ndarray, "sentence"]:
         """Tokens of every sentence."""
-        return np.array([len(encoding) for encoding in self.encodings], dtype=np.int64)
+        return np.array([len(tokens) for tokens in self.tokens], dtype=np.int64)
 
     @cached_property
     def words(self) -> list[Word]:
@@ -153,7 +154,7 @@ class Usable:
 
 def _windows(setup: Setup, read: Read, skipped: Counter[str]) -> Iterator[Numbered]:
     """The sentences of every input as one, numbered by the first of them."""
-    delimiters = sum(read.encodings[0].special_tokens_mask) if read.encodings else 0
+    delimiters = sum(read.tokens[0].special) if read.tokens else 0
     lengths = _lengths(setup, read) - delimiters
     rows = range(len(read.sentences))
     for _, run in groupby(rows, key=lambda row: read.sentences[row].document):
@@ -169,7 +170,7 @@ def _windows(setup: Setup, read: Read, skipped: Counter[str]) -> Iterator[Number
 def _lengths(setup: Setup, read: Read) -> np.ndarray:
     """Tokens of every sentence; a tokenizer may need one more or less after a space."""
     spaced = [indented(sentence) for sentence in read.sentences]
-    lengths = [len(encoding) for encoding in _encode(setup, spaced)]
+    lengths = [len(tokens) for tokens in _encode(setup, spaced)]
     return np.maximum(read.lengths, np.array(lengths, dtype=np.int64))
 
 
@@ -185,23 +186,20 @@ def _read(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> 
     return read.keep(fits & (read.lengths > 0))
 
 
-def _encode(setup: Setup, sentences: Sequence[Sentence]) -> Sequence[Tokenized]:
+def _encode(setup: Setup, sentences: Sequence[Sentence]) -> list[Tokens]:
     tokenizer = setup.model.tokenizer
     if not sentences:
         return []
     if setup.sharing == "words":
-        return encode_pieces(tokenizer, sentences, setup.frame, apart=True)
-    encodings = encode_all(tokenizer, [sentence.text for sentence in sentences])
-    if setup.bos == "auto":
-        return encodings
-    return [with_bos(tokenizer, encoding, setup.bos) for encoding in encodings]
+        return encode_sentences(tokenizer, sentences, setup.frame, apart=True)
+    return encode_all(tokenizer, [sentence.text for sentence in sentences], bos=setup.bos)
 
 
 def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
     """The inputs of sentences that can be used."""
     read, word = usable.read, usable.word
-    ids = _flat(encoding.ids for encoding in read.encodings)
-    halves = (encoding.type_ids for encoding in read.encodings)  # of a bidirectional model: A and B
+    ids = _flat(tokens.ids for tokens in read.tokens)
+    halves = (tokens.segments for tokens in read.tokens)  # of a bidirectional model: A and B
     labels = {"token": ids, "special": np.full(len(ids), NO_LABEL)}
     arcs, counts = None, {}
     if word is not None:
@@ -238,26 +236,26 @@ class _Maker:
     columns: Columns
 
     def __call__(self, row: int) -> Example:
-        encoding, sentence = self.read.encodings[row], self.read.sentences[row]
+        tokens = self.read.tokens[row]
         start = int(self.columns.starts[row])
-        here = slice(start, start + len(encoding))
+        here = slice(start, start + len(tokens))
         arcs = self.columns.arcs
         return Example(
             number=self.read.numbers[row],
-            encoded=encoded_of(self.setup.model.tokenizer, sentence.text, encoding),
+            tokens=tokens,
             null=self.columns.null[here].tolist(),
             labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
             arcs=None
             if arcs is None
             else [(p, d) for p, d in arcs[arcs[:, 0] == row, 1:].tolist()],
-            sentence=sentence,
+            sentence=self.read.sentences[row],
             group=int(self.columns.groups[row]),
         )
 
 
 def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:
     """What the tokenizer adds, and the first token of a causal model, be it BOS or text."""
-    null = _flat(encoding.special_tokens_mask for encoding in read.encodings).astype(bool)
+    null = _flat(tokens.special for tokens in read.tokens).astype(bool)
     if setup.model.is_causal:
         null[np.cumsum(read.lengths) - read.lengths] = True
     return null

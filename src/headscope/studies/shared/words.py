@@ -20,7 +20,7 @@ Attention *to* a split word is the sum over its pieces, attention *from* it the 
     units      4     0      0      1      5        a batch whose longest sentence has 4 words
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -34,9 +34,10 @@ from transformers import PreTrainedTokenizerBase
 
 from headscope.model.attention import LayerAttention
 from headscope.model.inputs.batch import Batch
-from headscope.model.inputs.encode import Encoded, Span, Tokenized, encode_all
+from headscope.model.inputs.encode import encode_all, special_tokens
 from headscope.model.inputs.frame import Bos, Frame, find_frame
-from headscope.model.inputs.tokens import display
+from headscope.model.inputs.tokens import Characters, Tokens
+from headscope.model.inputs.words import CharacterSpan
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
@@ -72,7 +73,7 @@ class WordTokens:
     """One sentence as a model reads it, and which tokens spell which word."""
 
     sentence: Sentence  # words that share a token are one
-    encoded: Encoded
+    tokens: Tokens
     word_of_token: tuple[int, ...]  # NO_WORD for special tokens and for space between words
     names: tuple[str, ...]  # of every word; of joined ones that of their syntactic head
     words: int  # how many the corpus has
@@ -121,73 +122,50 @@ def encode_words(
     bos: Bos = "auto",
 ) -> list[WordTokens | SkipError]:
     """The tokens of every sentence, or why it has none."""
-    tokenizer, apart = model.tokenizer, sharing != "overlap"
-    pieces_of = encode_pieces(tokenizer, sentences, find_frame(tokenizer, bos), apart=apart)
-    ids: set[int] = set()
-    for pieces in pieces_of:
-        ids.update(pieces.ids)
-    # Readable names cost more than the tokens themselves, and most tokens are repeated.
-    names = dict(zip(sorted(ids), display(tokenizer, sorted(ids)), strict=True))
+    frame = find_frame(model.tokenizer, bos)
+    tokens = encode_sentences(model.tokenizer, sentences, frame, apart=sharing != "overlap")
     alignment = align(
         sentences,
-        [pieces.offsets for pieces in pieces_of],
-        [pieces.special_tokens_mask for pieces in pieces_of],
+        [of_sentence.offsets for of_sentence in tokens],
+        [of_sentence.special for of_sentence in tokens],
         strict=sharing == "strict",
     )
     results: list[WordTokens | SkipError] = []
     end = 0
-    for row, (sentence, pieces) in enumerate(zip(sentences, pieces_of, strict=True)):
-        start, end = end, end + len(pieces)
-        if model.max_length is not None and len(pieces) > model.max_length:
+    for row, (sentence, of_sentence) in enumerate(zip(sentences, tokens, strict=True)):
+        start, end = end, end + len(of_sentence)
+        if model.max_length is not None and len(of_sentence) > model.max_length:
             results.append(SkipError(TOO_LONG))
         elif row in alignment.refused:
             results.append(SkipError(f"alignment: {alignment.refused[row]}"))
         else:
             first, last = alignment.first[start:end], alignment.last[start:end]
-            encoded = _encoded(sentence.text, pieces, names)
-            results.append(_join_words(sentence, encoded, first, last))
+            results.append(_join_words(sentence, of_sentence, first, last))
     return results
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """The tokens of one sentence between special ones, by the names of `Tokenized`."""
-
-    ids: list[int]
-    offsets: list[Span]
-    special_tokens_mask: list[int]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def type_ids(self) -> list[int]:
-        """All of it is one text."""
-        return [0] * len(self)
-
-    @property
-    def sequence_ids(self) -> list[int | None]:
-        """0 for the text, None for special tokens."""
-        return [None if flag else 0 for flag in self.special_tokens_mask]
-
-
-def encode_pieces(
+def encode_sentences(
     tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sentence], frame: Frame, *, apart: bool
-) -> list[Pieces]:
+) -> list[Tokens]:
     """The tokens of every sentence, its words one by one if `apart` and the tokenizer can."""
     by_word = apart and keeps_words_apart(tokenizer)
     spans_of = [_cut(s) if by_word else [(0, len(s.text))] for s in sentences]
     texts: list[str] = []
     for sentence, spans in zip(sentences, spans_of, strict=True):
         texts += [sentence.text[start:end] for start, end in spans]
-    # One call for the pieces of text of all sentences.
-    encodings = iter(encode_all(tokenizer, texts, special=False) if texts else ())
-    return [_pieces(spans, islice(encodings, len(spans)), frame) for spans in spans_of]
+    # One call for the parts of all sentences.
+    parts = iter(encode_all(tokenizer, texts, special=False) if texts else ())
+    before = special_tokens(tokenizer, frame.before)
+    after = special_tokens(tokenizer, frame.after)
+    return [
+        before + _rejoin(sentence.text, spans, list(islice(parts, len(spans)))) + after
+        for sentence, spans in zip(sentences, spans_of, strict=True)
+    ]
 
 
-def _cut(sentence: Sentence) -> list[Span]:
+def _cut(sentence: Sentence) -> list[CharacterSpan]:
     """Spans of the text to encode one by one: each word with the space before it."""
-    spans: list[Span] = []
+    spans: list[CharacterSpan] = []
     end = 0
     for word in sentence.words:
         if spans and word.start < end:  # two words are written as one
@@ -200,21 +178,28 @@ def _cut(sentence: Sentence) -> list[Span]:
     return spans if sentence.words else [(0, len(sentence.text))]
 
 
-def _pieces(spans: Sequence[Span], encodings: Iterable[Tokenized], frame: Frame) -> Pieces:
-    """The tokens of spans of one sentence, which were encoded one by one, in their frame."""
-    before, after = len(frame.before), len(frame.after)
-    ids = [*frame.before]
-    offsets = [(0, 0)] * before
-    for (first, _), encoding in zip(spans, encodings, strict=True):
-        ids += encoding.ids
-        offsets += [(first + start, first + end) for start, end in encoding.offsets]
-    special = [1] * before + [0] * (len(ids) - before) + [1] * after
-    return Pieces([*ids, *frame.after], offsets + [(0, 0)] * after, special)
+def _rejoin(text: str, spans: Sequence[CharacterSpan], parts: Sequence[Tokens]) -> Tokens:
+    """The tokens of spans of a text, which were encoded one by one, as tokens of the text."""
+    ids: list[int] = []
+    labels: list[str] = []
+    places: list[Characters] = []
+    for (first, _), part in zip(spans, parts, strict=True):
+        ids += part.ids
+        labels += part.labels
+        places += [Characters(first + start, first + end) for start, end in part.offsets]
+    return Tokens(
+        ids=tuple(ids),
+        labels=tuple(labels),
+        places=tuple(places),
+        special=(False,) * len(ids),
+        segments=(0,) * len(ids),
+        texts=(text,),
+    )
 
 
 def _join_words(
     sentence: Sentence,
-    encoded: Encoded,
+    tokens: Tokens,
     first: Int[np.ndarray, "token"],
     last: Int[np.ndarray, "token"],
 ) -> WordTokens | SkipError:
@@ -227,25 +212,12 @@ def _join_words(
     place = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
     return WordTokens(
         replace(sentence, words=merged.words, mentions=merged.mentions),
-        encoded,
+        tokens,
         tuple(np.append(place, NO_WORD)[first].tolist()),  # the last place is for NO_WORD, -1
         names=tuple(spelled[top] for top in merged.tops),
         words=len(spelled),
         several=int((last > first).sum()),
         joined=sum(len(run) for run in runs if len(run) > 1),
-    )
-
-
-def _encoded(text: str, pieces: Pieces, names: Mapping[int, str]) -> Encoded:
-    return Encoded(
-        text=text,
-        pair=None,
-        ids=tuple(pieces.ids),
-        tokens=tuple(names[index] for index in pieces.ids),
-        offsets=tuple(pieces.offsets),
-        segments=tuple(pieces.type_ids),
-        special=tuple(map(bool, pieces.special_tokens_mask)),
-        sequence=tuple(pieces.sequence_ids),
     )
 
 
@@ -337,16 +309,16 @@ def word_maps(
 
 
 def word_example(
-    number: int, tokens: WordTokens, *, is_causal: bool, group: int | None = None
+    number: int, words: WordTokens, *, is_causal: bool, group: int | None = None
 ) -> Example:
     """An input whose words are known; null are special tokens and what a causal model sinks to."""
-    special = tokens.encoded.special
+    special = words.tokens.special
     return Example(
         number,
-        tokens.encoded,
+        words.tokens,
         null=(special[0] or is_causal, *special[1:]),
-        labels={WORD: tokens.word_of_token},
-        sentence=tokens.sentence,
+        labels={WORD: words.word_of_token},
+        sentence=words.sentence,
         group=group,
     )
 

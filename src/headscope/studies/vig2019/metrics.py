@@ -9,7 +9,7 @@ from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
-from headscope.model.inputs.tokens import display_text
+from headscope.model.inputs.labels import display_text
 from headscope.studies.additions import importance
 from headscope.studies.option import NO_TREES
 from headscope.studies.question import InputKind, Question

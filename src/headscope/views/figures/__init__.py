@@ -113,7 +113,7 @@ def _style(trace: "Trace", ending: str, font: str | None, size: float | None) ->
     tokens = [
         token
         for stack in trace.stacks.values()
-        for token in (*stack.queries.tokens, *stack.keys.tokens)
+        for token in (*stack.queries.labels, *stack.keys.labels)
     ]
     chosen = families("".join(tokens), embedded=embedded)
     style = {**untouched(_STYLE), "font.family": [*([font] if font else own), *chosen]}

@@ -32,7 +32,7 @@ from headscope.views.lines import (
 )
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers, span
 from headscope.views.weights import reference, shown_weights
-from headscope.views.window import cut, spans
+from headscope.views.window import spans
 from headscope.wording import model_title
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def draw(trace: "Trace", state: "HeadState", _: "Scores | None") -> Figure:
     for units, is_query in ((picture.queries, True), (picture.keys, False)):
         _draw_side(axes, units, np.any(picture.shown, axis=int(is_query)), is_query, vertical)
     if vertical and state.unit != "span":
-        same = stack.queries.tokens == stack.keys.tokens
+        same = stack.queries.labels == stack.keys.labels
         _draw_spans(axes, picture.queries, state.spans if same else (), True)
         _draw_spans(axes, picture.keys, state.spans, False)
     prompt = None if stack.name == "encoder" else trace.prompt_length
@@ -199,9 +199,9 @@ def draw_text(trace: "Trace", stack: "StackTrace", state: "HeadState", picture: 
     values = attention_on_text(picture, state.pinned, prompt)
     side = "q" if state.pinned is None else parse_pin(state.pinned)[0]
     window = spans(stack, state.window)[1 if side == "q" else 0]
-    tokens = cut(stack.keys if side == "q" else stack.queries, window)
-    labels = [label(token) for token in tokens.tokens]
-    spaces = gaps(tokens.tokens, tokens.text, tokens.offsets, tokens.word_pieces)
+    tokens = (stack.keys if side == "q" else stack.queries)[window]
+    labels = [label(token) for token in tokens.labels]
+    spaces = gaps(tokens.labels, tokens.text, tokens.offsets, word_pieces=trace.word_pieces)
     places, rows = _placed(labels, spaces)
     figure = Figure(figsize=(_WIDE, _TOP + rows * _LINE + _MARGIN))
     axes = figure.add_axes((0, 0, 1, 1))

@@ -56,11 +56,11 @@ def draw(trace: "Trace", state: "NeuronState", _: "Scores | None") -> Figure:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, wide), ylim=(tall, 0))
     axes.axis("off")
-    _draw_queries(axes, neurons, stack.queries.tokens, query, order)
+    _draw_queries(axes, neurons, stack.queries.labels, query, order)
     _draw_links(axes, parts, query, head_color(state.head))
     _draw_vectors(axes, neurons, parts, query, order)
     _draw_sums(axes, parts.products[:, order] * neurons.scaling, parts.scores)
-    _draw_words(axes, stack.keys.tokens, stack.queries.tokens[query])
+    _draw_words(axes, stack.keys.labels, stack.queries.labels[query])
     _draw_numbers(axes, columns, parts)
     title = f"{model_title(trace.model)} · layer {state.layer} · head {state.head}"
     axes.text(0.1, 0.5 * _PITCH, title, color=PRINT_FAINT, va="center")

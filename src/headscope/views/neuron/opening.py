@@ -31,12 +31,12 @@ def open_neuron_view(
 def telling_query(stack: "StackTrace", layer: int, head: int) -> int | None:
     """The word whose attention is sharpest on another word; None where there is no word."""
     weights = checked_weights(stack, layer)[stack.heads.index(head)].copy()
-    content = np.array([_is_word(token) for token in stack.keys.tokens])
+    content = np.array([_is_word(token) for token in stack.keys.labels])
     weights[:, ~content | np.array(stack.keys.special, bool)] = 0
     weights[:, 0] = 0
-    if stack.queries.tokens == stack.keys.tokens:
+    if stack.queries.labels == stack.keys.labels:
         np.fill_diagonal(weights, 0)
-    asking = np.array([_is_word(token) for token in stack.queries.tokens])
+    asking = np.array([_is_word(token) for token in stack.queries.labels])
     asking &= ~np.array(stack.queries.special, bool)
     sharpest = np.where(asking, weights.max(1, initial=0.0), 0.0)
     return int(sharpest.argmax()) if sharpest.any() else None

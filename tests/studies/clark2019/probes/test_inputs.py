@@ -38,7 +38,7 @@ def attention(kind: str, tokens: WordTokens) -> np.ndarray:
     """Word maps of every layer and head, made word by word."""
     model = MODELS[kind]()
     layers: list[np.ndarray] = []
-    batch = model.batch([tokens.encoded])
+    batch = model.batch([tokens.tokens])
     model.forward(batch, lambda seen: layers.append(seen.weights[0].numpy()))
     pieces, words = list(tokens.word_of_token), len(tokens.sentence.words)
     return np.stack([plain_map(layer, pieces, words, "mean") for layer in layers])
@@ -109,7 +109,7 @@ def test_windows_are_whole_sentences_of_one_document_and_the_same_for_any_shard(
     assert [each.sentence for each in pieces] == [each.sentence for each in whole]
     for example in whole:
         assert example.sentence is not None
-        assert len(example.encoded) <= 40
+        assert len(example.tokens) <= 40
         roots = sum(word.head == ROOT for word in example.sentence.words)
         first = example.number
         assert example.sentence == join(list(corpus)[first : first + roots])
@@ -152,7 +152,7 @@ def test_documents_can_be_cut_after_so_many_tokens_as_in_the_paper(kind: str) ->
         spans = read_tokens(setup.model, text, apart=False, framed=False).spans
         fitting = [word for word in text.words if word.end <= spans[:room][-1][1]]
         assert kept == len(fitting) < len(text.words)
-        assert len(example.encoded) <= 32 < len(spans)
+        assert len(example.tokens) <= 32 < len(spans)
         for word, old in zip(example.sentence.words, text.words[:kept], strict=True):
             assert word.text == old.text
             assert word.head == (ROOT if old.head is not None and old.head >= kept else old.head)

@@ -126,6 +126,6 @@ def test_own_vectors_are_the_mean_of_the_pieces_and_say_so() -> None:
     found = vectors.of(tokens)
     table = embedding_table(model).detach()
     for word, pieces in enumerate(tokens.tokens_of_word):
-        expected = sum(table[tokens.encoded.ids[t]] for t in pieces) / len(pieces)
+        expected = sum(table[tokens.tokens.ids[t]] for t in pieces) / len(pieces)
         torch.testing.assert_close(found[word], expected)
     assert vectors.source == "input embeddings of tiny-bidirectional (12-d)"

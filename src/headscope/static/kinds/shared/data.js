@@ -43,6 +43,7 @@
  * @property {string} model
  * @property {boolean} causal
  * @property {number | null} prompt
+ * @property {"auto" | "never" | "always" | null} bos  whether a BOS token was to begin the text
  * @property {number | null} tile  tokens of a tile, null where the input is not long
  * @property {Stack[]} stacks
  * @property {State} state

@@ -181,7 +181,7 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
         return None
     texts, units = _texts(made, with_special=setup.options["figure5_special"])
     before = units.index(0)
-    batch = setup.model.batch([made.encoded])
+    batch = setup.model.batch([made.tokens])
     pieces = token_units([made], batch, setup.options["row"])
     maps = all_word_maps(setup.model, batch, pieces, setup.reading)
     weights = maps[0, shown.head].cpu().numpy()[np.ix_(units, units)]
@@ -191,12 +191,12 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
 
 def _texts(made: WordTokens, *, with_special: bool) -> tuple[tuple[str, ...], list[int]]:
     """What is shown, and the unit of each: the words, and the special tokens around them."""
-    words, encoded = made.sentence.words, made.encoded
+    words, tokens = made.sentence.words, made.tokens
     texts, units = [word.text for word in words], list(range(len(words)))
-    if with_special and encoded.special[0]:
-        texts, units = [encoded.tokens[0], *texts], [len(words) + START, *units]
-    if with_special and encoded.special[-1]:
-        texts, units = [*texts, encoded.tokens[-1]], [*units, len(words) + END]
+    if with_special and tokens.special[0]:
+        texts, units = [tokens.labels[0], *texts], [len(words) + START, *units]
+    if with_special and tokens.special[-1]:
+        texts, units = [*texts, tokens.labels[-1]], [*units, len(words) + END]
     return tuple(texts), units
 
 

@@ -20,7 +20,7 @@ from headscope.studies.shared.sentences import sentence_inputs
 from headscope.studies.shared.words import (
     SkipError,
     WordTokens,
-    encode_pieces,
+    encode_sentences,
     encode_words,
     settle_bos,
     word_example,
@@ -157,10 +157,10 @@ def _first_tokens(
     # A word has hardly less than one token; of the rest nothing is needed.
     text = join([sentence for _, sentence in document[: 2 * size]])
     apart = setup.sharing != "overlap"
-    (pieces,) = encode_pieces(setup.model.tokenizer, [text], NO_FRAME, apart=apart)
+    (tokens,) = encode_sentences(setup.model.tokenizer, [text], NO_FRAME, apart=apart)
     end = len(text.text)
-    if len(pieces) > size:  # characters may be split over tokens
-        end = min(pieces.offsets[size - 1][1], pieces.offsets[size][0])
+    if len(tokens) > size:  # characters may be split over tokens
+        end = min(tokens.offsets[size - 1][1], tokens.offsets[size][0])
     (made,) = _encode(setup, [cut_text(text, end)])
     if isinstance(made, SkipError):
         skipped[f"{WINDOWS}{made}"] += 1
@@ -173,8 +173,8 @@ def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
     frame = len(frame_of_words(setup))
     unusable = window_size(setup) + 1
     return [
-        len(tokens.encoded) - frame if isinstance(tokens, WordTokens) else unusable
-        for tokens in _encode(setup, sentences)
+        len(words.tokens) - frame if isinstance(words, WordTokens) else unusable
+        for words in _encode(setup, sentences)
     ]
 
 

@@ -133,7 +133,7 @@ class ProbeStream:
             for index, tokens in zip(trees, encodings, strict=True)
             if isinstance(tokens, WordTokens)
         ]
-        encoded = [tokens.encoded for _, tokens in usable]
+        encoded = [words.tokens for _, words in usable]
         batches = buckets([len(tokens) for tokens in encoded], self.batch_tokens)
         if order is not None:
             order.shuffle(batches)

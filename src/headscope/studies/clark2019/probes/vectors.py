@@ -31,7 +31,7 @@ class VectorSource(Protocol):
         """What the tables of a report call them."""
         ...
 
-    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+    def of(self, words: WordTokens) -> Float[Tensor, "word dim"]:
         """The vectors of a sentence's words."""
         ...
 
@@ -57,8 +57,8 @@ class WordVectors:
                 vectors[row] = self.table[table_row]
         return vectors
 
-    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
-        return torch.from_numpy(self.look_up(tokens.names))
+    def of(self, words: WordTokens) -> Float[Tensor, "word dim"]:
+        return torch.from_numpy(self.look_up(words.names))
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class InputEmbeddings:
         """Says that they are no vectors of their own."""
         return f"input embeddings of {self.name} ({self.size}-d)"
 
-    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+    def of(self, words: WordTokens) -> Float[Tensor, "word dim"]:
         """The mean embedding of each word's pieces."""
-        pieces = self.table[list(tokens.encoded.ids)]
-        means = [pieces[list(word)].mean(0) for word in tokens.tokens_of_word]
+        pieces = self.table[list(words.tokens.ids)]
+        means = [pieces[list(word)].mean(0) for word in words.tokens_of_word]
         return torch.stack(means)
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.model.inputs.encode import words_of_tokens
+from headscope.model.inputs.words import words_of_tokens
 
 TEXT = st.text(st.sampled_from("ab é東京 ไ\n\u0301.🎉"), max_size=24)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
-from headscope.model.inputs.tokens import marks_word_pieces
+from headscope.model.inputs.labels import marks_word_pieces
 from headscope.model.model import Model
 from headscope.text.corpus import Corpus
 from headscope.views.labels import gaps, spaces_before
@@ -24,10 +24,10 @@ def test_a_trace_and_a_run_say_what_their_tokenizer_does(
 ) -> None:
     model = make()
     trace = model.trace(TEXT)
-    assert not any(token.startswith("##") for token in trace.default.queries.tokens)
+    assert not any(token.startswith("##") for token in trace.default.queries.labels)
     trace.save(tmp_path / "one.hst")
     for one in (trace, hs.open_trace(tmp_path / "one.hst")):
-        assert one.default.queries.word_pieces is marks
+        assert one.word_pieces is marks
     corpus = Corpus.from_sentences(make_sentences(4))
     result = hs.study("vig2019", model, corpus)
     assert result.attrs["word_pieces"] == ("##" if marks else "")

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
 from headscope.model.inputs.encode import encode
-from headscope.model.inputs.tokens import display, display_text
+from headscope.model.inputs.labels import display, display_text
 from tests.references.tiny_families import tiny
 from tests.references.tokenizers_by_kind import (
     byte_fallback,
@@ -28,7 +28,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def tokens(tokenizer: PreTrainedTokenizerFast, text: str) -> tuple[str, ...]:
-    return encode(tokenizer, text, special=False).tokens
+    return encode(tokenizer, text, special=False).labels
 
 
 def test_the_bytes_of_a_chinese_character_are_told_apart() -> None:
@@ -48,7 +48,7 @@ def test_bytes_that_sentencepiece_falls_back_to_are_told_apart() -> None:
 
 
 def test_the_bundled_model_shows_what_it_reads() -> None:
-    assert hs.load("mini-gpt2").encode("I 你 👍 –").tokens == (
+    assert hs.load("mini-gpt2").encode("I 你 👍 –").labels == (
         *("I", "␣", "你 1/3", "你 2/3", "你 3/3"),
         *("␣", "👍 1/4", "👍 2/4", "👍 3/4", "👍 4/4"),
         *(" – 1/2", "– 2/2"),
@@ -95,8 +95,8 @@ def test_labels_are_never_empty_and_parts_of_a_character_never_alike(
     kind: PreTrainedTokenizerFast, text: str
 ) -> None:
     encoded = encode(kind, f"a{text}", special=False)
-    assert all(token.strip() for token in encoded.tokens)
-    for (one, here), (two, there) in pairwise(zip(encoded.tokens, encoded.offsets, strict=True)):
+    assert all(token.strip() for token in encoded.labels)
+    for (one, here), (two, there) in pairwise(zip(encoded.labels, encoded.offsets, strict=True)):
         if here == there:
             assert one != two
 

@@ -9,64 +9,65 @@ from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerBase
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.model.inputs.encode import Encoded, encode, encode_all, encoded_of
-from headscope.model.inputs.tokens import encode_slowly
+from headscope.model.inputs.encode import encode, encode_all, is_parted
+from headscope.model.inputs.slow import encode_slowly
+from headscope.model.inputs.tokens import Characters, Tokens
 from headscope.model.loading.load import load
 from headscope.model.model import Model
 from tests.references.tiny_families import family
 from tests.references.tokenizers_by_kind import byte_level, dna, protein, tweets, word_piece
 
 
-def pieces(encoded: Encoded) -> list[str]:
+def pieces(tokens: Tokens) -> list[str]:
     return [
-        encoded.text[start:end]
-        for (start, end), special in zip(encoded.offsets, encoded.special, strict=True)
+        tokens.text[start:end]
+        for (start, end), special in zip(tokens.offsets, tokens.special, strict=True)
         if not special
     ]
 
 
 def test_amino_acids_stand_where_they_are(tmp_path: Path) -> None:
-    encoded = encode(protein(tmp_path), "MKT AYI")
-    assert pieces(encoded) == [*"MKTAYI"]
-    assert encoded.offsets[1:-1] == ((0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7))
-    assert encoded.special == (True, *[False] * 6, True)
-    assert encoded.sequence == (None, *[0] * 6, None)
+    tokens = encode(protein(tmp_path), "MKT AYI")
+    assert pieces(tokens) == [*"MKTAYI"]
+    assert tokens.offsets[1:-1] == ((0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7))
+    assert tokens.special == (True, *[False] * 6, True)
+    assert [place is None for place in tokens.places] == [True, *[False] * 6, True]
 
 
 def test_a_letter_that_is_not_known_has_its_place(tmp_path: Path) -> None:
-    encoded = encode(protein(tmp_path), "MKJTA")
-    assert pieces(encoded) == [*"MKJTA"]
-    assert encoded.tokens[3] == "<unk>" and not encoded.special[3]
+    tokens = encode(protein(tmp_path), "MKJTA")
+    assert pieces(tokens) == [*"MKJTA"]
+    assert tokens.labels[3] == "<unk>" and not tokens.special[3]
 
 
 def test_words_of_dna_cover_their_bases(tmp_path: Path) -> None:
-    encoded = encode(dna(tmp_path), "ACGTACGGTTAACC")
-    assert pieces(encoded) == ["ACGTAC", "GGTTAA", "C", "C"]
+    tokens = encode(dna(tmp_path), "ACGTACGGTTAACC")
+    assert pieces(tokens) == ["ACGTAC", "GGTTAA", "C", "C"]
 
 
 def test_pieces_of_words_are_joined_as_they_stand(tmp_path: Path) -> None:
-    encoded = encode(tweets(tmp_path), "hello  world, cat")
-    assert "".join(pieces(encoded)) == "helloworld,cat"
-    assert encoded.offsets[1:3] == ((0, 4), (4, 5))
-    assert pieces(encoded)[-1] == "cat"
+    tokens = encode(tweets(tmp_path), "hello  world, cat")
+    assert "".join(pieces(tokens)) == "helloworld,cat"
+    assert tokens.offsets[1:3] == ((0, 4), (4, 5))
+    assert pieces(tokens)[-1] == "cat"
 
 
 def test_bytes_of_one_character_share_its_span() -> None:
-    encoded = encode(ByT5Tokenizer(), "né 你")
-    assert encoded.offsets == ((0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (3, 4), (3, 4), (0, 0))
+    tokens = encode(ByT5Tokenizer(), "né 你")
+    assert tokens.offsets == ((0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (3, 4), (3, 4), (0, 0))
     assert encode(ByT5Tokenizer(), "Ã").offsets == ((0, 1), (0, 1), (0, 0))
 
 
 def test_a_pair_is_parted_and_placed_in_its_own_texts(tmp_path: Path) -> None:
-    encoded = encode(protein(tmp_path), "MKT", "AYI")
-    assert encoded.sequence == (None, 0, 0, 0, None, 1, 1, 1, None)
-    assert [encoded.offsets[place] for place in (1, 3, 5, 7)] == [(0, 1), (2, 3), (0, 1), (2, 3)]
-    assert encoded.is_parted
+    tokens = encode(protein(tmp_path), "MKT", "AYI")
+    first, second = ([Characters(n, n + 1, text) for n in range(3)] for text in (0, 1))
+    assert tokens.places == (None, *first, None, *second, None)
+    assert is_parted(tokens)
 
 
 def test_a_text_that_is_cut_keeps_the_spans_of_what_is_left(tmp_path: Path) -> None:
-    encoded = encode(protein(tmp_path), "MKTAYIAK", limit=5, truncate=True)
-    assert pieces(encoded) == [*"MKT"] and len(encoded) == 5
+    tokens = encode(protein(tmp_path), "MKTAYIAK", limit=5, truncate=True)
+    assert pieces(tokens) == [*"MKT"] and len(tokens) == 5
     with pytest.raises(ModelError, match="has 10 tokens, but the model takes at most 5"):
         encode(protein(tmp_path), "MKTAYIAK", limit=5)
 
@@ -124,7 +125,7 @@ def test_decoding_finds_the_spans_that_fast_tokenizers_report(name: str, text: s
     made = {"word piece": word_piece, "bytes": byte_level}
     own = made[name]() if name in made else hs.load(name).tokenizer
     fast = encode(own, text)
-    slow = encode_slowly(InPython(own), text)  # pyright: ignore[reportArgumentType]
+    slow = encode_slowly(InPython(own), [text])  # pyright: ignore[reportArgumentType]
     assert tuple(slow.ids) == fast.ids
     for mine, other in zip(slow.offsets, fast.offsets, strict=True):
         assert text[slice(*mine)].strip() == text[slice(*other)].strip()
@@ -134,7 +135,7 @@ def test_decoding_finds_the_spans_that_fast_tokenizers_report(name: str, text: s
 @pytest.mark.parametrize("text", ["cat's", "z'z"])
 def test_what_unknown_tokens_stand_for_is_not_guessed(text: str) -> None:
     with pytest.raises(ModelError, match="decoding does not give"):
-        encode_slowly(InPython(word_piece()), text)  # pyright: ignore[reportArgumentType]
+        encode_slowly(InPython(word_piece()), [text])  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("make", [protein, dna, tweets])
@@ -162,10 +163,7 @@ def test_models_with_such_tokenizers_load_and_trace(make: object, tmp_path: Path
 def test_many_texts_are_encoded_as_one_by_one(tmp_path: Path) -> None:
     tokenizer = protein(tmp_path)
     texts = ["MKT", "AYIAK"]
-    made = encode_all(tokenizer, texts)
-    assert [encoded_of(tokenizer, *each) for each in zip(texts, made, strict=True)] == [
-        encode(tokenizer, text) for text in texts
-    ]
+    assert encode_all(tokenizer, texts) == [encode(tokenizer, text) for text in texts]
 
 
 def test_a_configuration_without_a_padding_id_traces(tmp_path: Path) -> None:
