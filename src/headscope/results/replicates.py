@@ -22,7 +22,7 @@ from scipy import special
 
 from headscope.results.measure import Baseline, measure_names, measure_of
 
-GROUPS = 32  # benchmarks/coverage.py: fewer widen the intervals, more gain nothing
+GROUPS = 32  # fewer widen the intervals, more take memory
 CONFIDENCE = 0.95
 ROUNDING = 1e-12  # an error no larger than this is none
 LEAST_EFFECT = 0.01  # in the measure's own unit: a smaller advance on a baseline is no find
