@@ -13,7 +13,7 @@ from transformers import BertModel
 from transformers.models.bert import modeling_bert
 from transformers.models.gpt2 import modeling_gpt2
 
-from headscope.metrics import Grid
+from headscope.metrics import Grid, gradient
 from headscope.metrics.gradient import (
     TARGETS,
     HeadGradient,
@@ -128,7 +128,11 @@ def test_a_batch_does_not_change_the_gradients_of_its_inputs() -> None:
         torch.testing.assert_close(one[:, 0], both[:, row])
 
 
-def test_values_of_heads_are_means_over_inputs_of_the_summed_and_the_mean_loss() -> None:
+@pytest.mark.parametrize("weights_at_once", [1, 2**27])
+def test_values_of_heads_are_means_over_inputs_of_the_summed_and_the_mean_loss(
+    weights_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gradient, "WEIGHTS_AT_ONCE", weights_at_once)
     model, grid = tiny_gpt2(), Grid((0, 1), 2)
     examples = []
     for number, text in enumerate(TEXTS):

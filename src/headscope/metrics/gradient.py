@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 TARGETS = ("sep", "punct", "unmasked")
 MASKED_SHARE = 0.15
+WEIGHTS_AT_ONCE = 2**27  # numbers; about ten times as much memory is used while they live
 
 GRADIENT = Measure(
     "gradient",
@@ -80,7 +81,15 @@ class HeadGradient(Metric):
         """Differentiate the loss of every input of a batch."""
         ordinary = annotated.mask & ~has_label(annotated, CLS) & ~has_label(annotated, SEP)
         predicted = choose_predicted(annotated, ordinary, seed=self.seed, share=self.share)
-        importance = gradient_importance(model, batch, predicted, _keys(annotated, predicted))
+        keys, size = _keys(annotated, predicted), texts_at_once(model, batch.ids.shape[1])
+        parts = [slice(start, start + size) for start in range(0, len(batch), size)]
+        importance = torch.cat(
+            [
+                gradient_importance(model, batch.part(part), predicted[part], keys[part])
+                for part in parts
+            ],
+            dim=1,
+        )
         count = predicted[:, int(annotated.is_causal) :].sum(-1)[:, None, None]
         for index, layer in enumerate(importance.masked_fill(count == 0, torch.nan)):
             both = torch.cat([layer, layer / count], dim=-1)
@@ -95,6 +104,12 @@ class HeadGradient(Metric):
             of_loss = {name: values[..., items] for name, values in sums.items()}
             variables |= head_variables(measure.name, of_loss, self.grid, target, shared=False)
         return variables
+
+
+def texts_at_once(model: "Model", tokens: int) -> int:
+    """How many texts of so many tokens a backward pass takes, as it holds all layers' weights."""
+    weights = len(model.stacks[0].attending) * model.heads * tokens**2
+    return max(1, WEIGHTS_AT_ONCE // weights)
 
 
 def _keys(

@@ -56,6 +56,13 @@ class Batch:
         """Where the tokens lie without padding."""
         return Packing.of(self.mask) if self.packing is None else self.packing
 
+    def part(self, texts: slice) -> "Batch":
+        """Some of its texts, in a rectangle as wide."""
+        return replace(
+            self, ids=self.ids[texts], mask=self.mask[texts], segments=self.segments[texts],
+            rows=self.rows[texts], lengths=self.lengths[texts], packing=None,
+        )  # fmt: skip
+
     def spans(self) -> list[slice]:
         """The columns of every text."""
         return [*map(self.span, range(len(self)))]
