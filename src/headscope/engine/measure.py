@@ -36,6 +36,9 @@ from headscope.workers.threads import use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
+SHARD_OF_DOCUMENTS_CUDA = (
+    1024  # a sentence may be a document, and several readers are to share them
+)
 LONGEST = 16  # shards' worth of sentences after which even a document is cut
 SUMS, COUNTS = "sums", "counts"  # in the file of a shard
 REMEDY = "see docs/studies.md for what each reason means"
@@ -80,7 +83,7 @@ class MeasureShards(Stage[Shard]):
         size = shard_sentences(setup.model)
         if setup.context is None:
             return setup.corpus.shards(size)
-        return list(shards_of_documents(setup.corpus, size))
+        return list(shards_of_documents(setup.corpus, min(size, SHARD_OF_DOCUMENTS_CUDA)))
 
     def size(self, piece: Shard) -> int:
         """Its sentences."""

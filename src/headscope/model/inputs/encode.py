@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+from jaxtyping import Int
 from tokenizers import Encoding
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -67,6 +69,23 @@ def encode_all(
         else:
             tokens = [encode_slowly(tokenizer, (text,), special=special) for text in texts]
     return [with_bos(tokenizer, each, bos) for each in tokens]
+
+
+def encode_ids(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
+) -> list[tuple[Int[np.ndarray, "token"], Int[np.ndarray, "token 2"]]]:
+    """Ids and characters of all tokens of many texts, special ones aside, without their words."""
+    if not tokenizer.is_fast:
+        tokens = encode_all(tokenizer, texts, special=False)
+        return [(np.array(each.ids), _spans(each.offsets)) for each in tokens]
+    with tokenizing(tokenizer):
+        made = tokenizer(list(texts), add_special_tokens=False, verbose=False)
+        encodings = made.encodings or []
+        return [(np.array(each.ids, np.int64), _spans(each.offsets)) for each in encodings]
+
+
+def _spans(offsets: Sequence[tuple[int, int]]) -> Int[np.ndarray, "token 2"]:
+    return np.array(offsets, dtype=np.int64).reshape(-1, 2)
 
 
 def _encode_fast(

@@ -63,11 +63,13 @@ class Tokens:
     def __add__(self, other: "Tokens") -> "Tokens":
         """The tokens of both, one after the other."""
         shift = len(self.texts)
-        moved = [place and place._replace(text=place.text + shift) for place in other.places]
+        moved = other.places
+        if shift:
+            moved = tuple(place and place._replace(text=place.text + shift) for place in moved)
         return Tokens(
             ids=self.ids + other.ids,
             labels=self.labels + other.labels,
-            places=(*self.places, *moved),
+            places=self.places + moved,
             special=self.special + other.special,
             segments=self.segments + other.segments,
             texts=self.texts + other.texts,

@@ -15,7 +15,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -28,7 +28,7 @@ from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.surface import CLS, SEP
-from headscope.model.inputs.encode import encode_all, special_tokens
+from headscope.model.inputs.encode import encode_all, encode_ids, special_tokens
 from headscope.model.inputs.frame import Frame
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
@@ -142,14 +142,14 @@ def join_lines(sentences: Sequence[Sentence]) -> str:
 def _inputs(setup: Setup, passages: Sequence[Passage], numbers: frozenset[int] | None) -> Inputs:
     frame = setup.frame
     texts = [passage.text for passage in passages]
-    tokens = encode_all(setup.model.tokenizer, texts, special=False) if texts else []
+    encoded = encode_ids(setup.model.tokenizer, texts) if texts else []
     skipped: Counter[str] = Counter()
     windows = []
-    for row, (passage, of_passage) in enumerate(zip(passages, tokens, strict=True)):
-        for window in _cut(setup, row, len(of_passage), text_room(setup, frame), skipped):
+    for row, (passage, (ids, _)) in enumerate(zip(passages, encoded, strict=True)):
+        for window in _cut(setup, row, len(ids), text_room(setup, frame), skipped):
             if numbers is None or number(passage.first, window.ordinal) in numbers:
                 windows.append(window)
-    made = _Made(setup, frame, passages, tokens, windows)
+    made = _Made(setup, frame, passages, encoded, windows)
     return Inputs(Examples(made.columns, made.example), +skipped)
 
 
@@ -168,18 +168,19 @@ def _cut(setup: Setup, row: int, tokens: int, room: int, skipped: Counter[str]) 
 
 @dataclass(frozen=True)
 class _Made:
-    """Passages, their tokens, and the windows that become inputs."""
+    """Passages, the ids and characters of their tokens, and the windows that become inputs."""
 
     setup: Setup
     frame: Frame
     passages: Sequence[Passage]
-    tokens: Sequence[Tokens]
+    encoded: Sequence[tuple[Int[np.ndarray, "token"], Int[np.ndarray, "token 2"]]]
     windows: Sequence[Window]
+    tokens: dict[int, Tokens] = field(default_factory=dict)  # of passages, with their words
 
     @cached_property
     def columns(self) -> Columns:
         """All inputs as flat arrays."""
-        ids = [np.array(tokens.ids, dtype=np.int64) for tokens in self.tokens]
+        ids = [passage_ids for passage_ids, _ in self.encoded]
         ends = [self._ends(row) for row in range(len(self.passages))]
         numbers = [
             number(self.passages[window.passage].first, window.ordinal) for window in self.windows
@@ -227,6 +228,9 @@ class _Made:
         tokenizer = self.setup.model.tokenizer
         before = special_tokens(tokenizer, self.frame.before)
         after = special_tokens(tokenizer, self.frame.after)
+        if window.passage not in self.tokens:
+            text = self.passages[window.passage].text
+            (self.tokens[window.passage],) = encode_all(tokenizer, [text], special=False)
         tokens = self.tokens[window.passage][window.start : window.stop]
         return before + replace(tokens, segments=(0,) * len(tokens)) + after
 
@@ -251,7 +255,7 @@ class _Made:
         return group_of(document if has_documents else f"{document} {of}")
 
     def _ends(self, row: int) -> Int[np.ndarray, "token"]:
-        spans = np.array(self.tokens[row].offsets, dtype=np.int64).reshape(-1, 2)
+        _, spans = self.encoded[row]
         return np.where(find_delimiters(self.passages[row].text, spans), 0, NO_LABEL)
 
 

@@ -65,16 +65,26 @@ def find_components(
     The sign of a component is free: the largest entry of its direction is positive.
     """
     centred = points.double() - points.double().mean(1, keepdim=True)
-    _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
-    present = min(count, directions.shape[1])
-    first = directions[:, :present]
-    largest = first.gather(-1, first.abs().argmax(-1, keepdim=True))
-    first = first * torch.where(largest < 0, -1.0, 1.0)
-    total = sizes.square().sum(-1, keepdim=True).clamp(min=TINY)
-    shares = sizes[:, :present].square() / total
-    places = centred @ first.mT
+    present = min(count, *points.shape[1:])
+    if points.shape[1] < points.shape[2]:  # the smaller of two products has the same components
+        vectors = _first_vectors(centred @ centred.mT, present)
+        directions = functional.normalize(centred.mT @ vectors, dim=1)
+    else:
+        directions = _first_vectors(centred.mT @ centred, present)
+    largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))
+    places = centred @ directions * torch.where(largest < 0, -1.0, 1.0)
+    total = centred.square().sum((1, 2)).clamp(min=TINY)
+    shares = places.square().sum(1) / total[:, None]
     gap = (0, count - present)
     return functional.pad(places, gap), functional.pad(shares, gap)
+
+
+def _first_vectors(
+    products: Float[Tensor, "head size size"], count: int
+) -> Float[Tensor, "head size component"]:
+    """Eigenvectors of the largest eigenvalues; a CPU is quicker for matrices as small as these."""
+    vectors = torch.linalg.eigh(products.cpu()).eigenvectors
+    return vectors[..., -count:].flip(-1).to(products.device)
 
 
 def bring_together(

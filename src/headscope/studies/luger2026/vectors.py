@@ -45,6 +45,7 @@ from headscope.results.records import (
 from headscope.studies.luger2026.maps import (
     COMPONENTS,
     REDUCED,
+    TINY,
     bring_together,
     find_clusters,
     find_components,
@@ -79,7 +80,7 @@ class Vectors:
         files[MAPS] = layout.rows(setup, seen)
         readout = find_readout(setup.model)
         if isinstance(readout, Readout):
-            files[WRITES] = written_rows(setup, seen, readout)
+            files[WRITES] = written_rows(setup, seen, readout, layout)
         return result.assign(layout.variables(setup)), files
 
 
@@ -274,15 +275,17 @@ def lay_out_all(setup: Setup, seen: Seen) -> Layout:
     return Layout(np.stack(components), np.stack(shares), np.stack(planes), np.stack(clusters))
 
 
-def written_rows(setup: Setup, seen: Seen, readout: Readout) -> Iterator[FileRows]:
+def written_rows(setup: Setup, seen: Seen, readout: Readout, layout: Layout) -> Iterator[FileRows]:
     """The rows of every head: by its mean output, then along its first component."""
     model = setup.model
+    places = torch.from_numpy(layout.components[:, SPACES.index("output"), ..., 0])
     residual = seen.vectors("residual", model.device)
     for index, layer in enumerate(setup.grid.layers):
         outputs = seen.vectors(f"output/{index}", model.device)
         for head in range(setup.grid.heads):
             written = _written(setup, outputs, index, head)
-            along = first_component(written).expand_as(written)
+            along = first_component(written, places[index, head].to(written.device))
+            along = along.expand_as(written)
             rows = [
                 *_written_tokens(model, "mean", readout.mean_logits(residual, written)),
                 *_written_tokens(model, "component", readout.mean_logits(residual, along)),
@@ -290,12 +293,12 @@ def written_rows(setup: Setup, seen: Seen, readout: Readout) -> Iterator[FileRow
             yield [{"layer": layer, "head": head} | row for row in rows]
 
 
-def first_component(points: Float[Tensor, "point dim"]) -> Float[Tensor, "dim"]:
-    """The first principal direction, as long as the points spread along it."""
-    places, _ = find_components(points[None], 1)
-    along = places[0, :, 0]
+def first_component(
+    points: Float[Tensor, "point dim"], along: Float[Tensor, "point"]
+) -> Float[Tensor, "dim"]:
+    """The first principal direction, as long as the points, at these places, spread along it."""
     centred = points.double() - points.double().mean(0)
-    size = along.norm().clamp(min=torch.finfo(torch.float64).tiny)
+    size = along.norm().clamp(min=TINY)
     return (along @ centred / (size * len(points) ** 0.5)).to(points.dtype)
 
 
