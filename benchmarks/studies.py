@@ -97,7 +97,7 @@ def make_model(shape: str, device: str) -> Model:
 
 def make_network(shape: str, vocabulary: int) -> PreTrainedModel:
     """GPT-2 small's or Llama-8B's shape, with the vocabulary of the bundled tokenizer."""
-    ends = {"bos_token_id": 0, "eos_token_id": 0, "vocab_size": vocabulary}
+    ends: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 0, "vocab_size": vocabulary}
     if shape == "llama-8b":
         return LlamaForCausalLM(
             LlamaConfig(
