@@ -24,6 +24,7 @@ from jaxtyping import Float
 from headscope.head import Head
 from headscope.results.fact_words import FactName, words_of
 from headscope.results.inspection import read_json
+from headscope.results.measure import RoleGroup
 
 ERRORS = 2.0  # standard errors that a number must be above its threshold
 CASES = 30  # queries that a fact must apply to
@@ -58,6 +59,11 @@ GROUP_WORDS = {
     "token": "the kind of token", "word_class": "word class", "syntax": "syntax",
 }  # fmt: skip
 ORDER = tuple(GROUP_WORDS)
+# The group of a fact as `theme.ROLES` colours it.
+GROUPS: Mapping[str, RoleGroup] = {
+    "position": "position", "marks": "marks", "repetition": "repetition", "token": "token",
+    "word_class": "word class", "syntax": "syntax",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +143,7 @@ class Fact:
     value: float | None
     baseline: float | None = None
     of: str = "weight"  # what the value is a share of: weight, rest, or where it applies
+    group: RoleGroup = "unnamed"  # by which it is coloured
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,7 @@ class Description:
     facts: tuple[Fact, ...]
     name: str
     sentence: str
+    group: RoleGroup  # of the name
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,7 @@ class NamedFacts:
     """What a result stores of a description besides its sentence."""
 
     name: str
+    group: RoleGroup
     facts: tuple[Fact, ...]
 
 
@@ -162,14 +171,14 @@ PORTRAIT = "portrait"  # the variable that holds descriptions as JSON
 
 def as_text(description: Description) -> str:
     """Name and facts as JSON, as a result stores them."""
-    known = NamedFacts(description.name, description.facts)
+    known = NamedFacts(description.name, description.group, description.facts)
     return json.dumps(asdict(known), ensure_ascii=False)
 
 
 def read_description(head: Head, sentence: str, stored: str) -> Description:
     """The description that a result has of a head."""
     known = read_json(stored, NamedFacts, f"The portrait of {head}")
-    return Description(head, known.facts, known.name, sentence)
+    return Description(head, known.facts, known.name, sentence, known.group)
 
 
 @dataclass(frozen=True)
@@ -192,14 +201,14 @@ def describe(head: HeadMeasures) -> Description:
     rules = Rules(head)
     sink = rules.sink()
     clauses, joined_by, leans = rules.clauses()
-    name = rules.name(clauses[0] if clauses else None)
+    name, group = rules.name(clauses[0] if clauses else None)
     facts = [*([sink] if sink else []), *(clause.fact for clause in (*clauses, *leans))]
     sentence = ""
     for many, with_leans, with_others in SHORTER:
         sentence = rules.sentence(clauses[:many], joined_by, leans[:with_leans], with_others)
         if len(sentence) <= LONGEST:
             break
-    return Description(head.head, tuple(facts), name, sentence)
+    return Description(head.head, tuple(facts), name, sentence, group)
 
 
 @dataclass(frozen=True)
@@ -224,7 +233,7 @@ class Rules:
         sink = self.head.sink
         if not self.has_sink:
             return None
-        return Fact("sink", f"rests on {sink.name}", sink.share, sink.even)
+        return Fact("sink", f"rests on {sink.name}", sink.share, sink.even, group="sink")
 
     def place(self, key: str) -> int | None:
         """The place of the fact of that name."""
@@ -383,7 +392,7 @@ class Rules:
         number = percent(share) + ("" if self.has_sink else " of its weight")
         if share < TOLD_APART * even:
             number += f", evenly {percent(even)}"
-        fact = Fact(name.key, words.target, share, even, self.of)
+        fact = Fact(name.key, words.target, share, even, self.of, role_group(name))
         verb = "looks at" if share >= 0.5 else "leans towards"
         return Clause(fact, words.short, verb, f"{words.target} ({number})")
 
@@ -402,7 +411,7 @@ class Rules:
             f"{percent(when)} of the weight {there}; position alone predicts {percent(position)}"
         )
         fact = Fact(name.key, f"{words.origin} to {words.target}".removeprefix(" to "), when,
-                    position, "where it applies")  # fmt: skip
+                    position, "where it applies", role_group(name))  # fmt: skip
         verb = f"looks {words.origin} to" if words.origin else "looks at"
         return Clause(fact, words.short, verb, f"{words.target} ({number})")
 
@@ -415,38 +424,42 @@ class Rules:
         target = "what followed it" if name.key == "after the same" else "that place"
         text = (f"where the same token stood before, {percent(when)} of {of} goes to {target} "
                 f"(evenly {percent(even)})")  # fmt: skip
-        fact = Fact(name.key, words.target, when, even, "where it applies")
+        fact = Fact(name.key, words.target, when, even, "where it applies", role_group(name))
         return Clause(fact, words.short, "", text)
 
     def say_width(self) -> Clause:
         """The clause of a head of which nothing special can be said."""
         width, column = self.width, self.head.column
         if width >= EVENLY:
-            return Clause(Fact("evenly", "evenly", width, None, "visible tokens"), "evenly",
+            return Clause(Fact("evenly", "evenly", width, None, "visible tokens", "even"), "evenly",
                           "spreads", "evenly over the tokens it sees")  # fmt: skip
         if width >= WIDELY:
-            return Clause(Fact("widely", "widely", width, None, "visible tokens"), "widely",
+            return Clause(Fact("widely", "widely", width, None, "visible tokens", "even"), "widely",
                           "spreads", "widely")  # fmt: skip
         if column - ERRORS * self.head.column_error >= COLUMN:
             of = "the rest" if self.has_sink else "it"
             text = (f"the same words from everywhere ({percent(column)} of {of} follows from where "
                     "the others look)")  # fmt: skip
-            fact = Fact("anchor words", "the same words from everywhere", column, None, "attention")
+            fact = Fact("anchor words", "the same words from everywhere", column, None, "attention",
+                        "token")  # fmt: skip
             return Clause(fact, "anchor words", "looks at", text)
         fact = Fact("unnamed", "nothing that has a name", None)
         return Clause(fact, "unnamed", "looks at", "nothing that has a name")
 
-    def name(self, first: Clause | None) -> str:
-        """The short name: of what is said first, or of the sink where that explains most."""
+    def name(self, first: Clause | None) -> tuple[str, RoleGroup]:
+        """The short name and its group: of what is said first, or of the sink where that explains
+        most."""
         sink = self.head.sink
         if first is None:
-            return "unnamed"
+            return "unnamed", "unnamed"
         names = {name.key: name for name in self.head.names}
         known = names.get(first.fact.key)
         is_telling = known is not None and known.is_special
         is_wide = first.short in ("evenly", "widely")
         rests = sink.explains >= SINK_NAMES or (is_wide and sink.share >= LEAVES)
-        return sink.short if self.has_sink and rests and not is_telling else first.short
+        if self.has_sink and rests and not is_telling:
+            return sink.short, "sink"
+        return first.short, first.fact.group
 
     def sentence(
         self, clauses: Sequence[Clause], joined_by: str, leans: Sequence[Clause], with_others: bool
@@ -512,6 +525,11 @@ class Rules:
         left = 1 - head.explained
         said = said[0].upper() + said[1:]
         return f"{said}; {percent(left)} has no name yet." if left >= LEFT else f"{said}."
+
+
+def role_group(name: FactName) -> RoleGroup:
+    """The group by which a fact is coloured."""
+    return GROUPS[name.group]
 
 
 def of_the_rest(clause: Clause) -> str:
