@@ -18,6 +18,7 @@ from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.metrics.metric import Metric
+from headscope.portrait.evidence import EvidenceStage
 from headscope.portrait.stage import MEASURES as PORTRAIT_MEASURES
 from headscope.portrait.stage import PortraitStage
 from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
@@ -62,7 +63,11 @@ def with_portrait(study: Study, *, raw: bool = False) -> Study:
     return replace(
         study,
         options=(*study.options, PORTRAIT),
-        later_stages=(*study.later_stages, PortraitStage(study.bos, raw)),
+        later_stages=(
+            *study.later_stages,
+            PortraitStage(study.bos, raw),
+            EvidenceStage(study.bos, raw),
+        ),
         measures=(*study.measures, *PORTRAIT_MEASURES),
     )
 
