@@ -51,7 +51,7 @@ from headscope.workers.threads import use_threads
 REACH = 8  # tokens before and after the query that have a bar
 PASSAGES = 10  # that are read besides the sentences; twice as many where there are no sentences
 EXAMPLES, SURPRISES = 3, 4
-FEWEST, MOST = 6, 15  # tokens of an example, null ones included
+FEWEST, MOST = 8, 15  # tokens of an example, null ones included
 WINDOW = 12  # tokens of an example out of a longer text
 LEAST_WEIGHT, LEAST_EVEN = 0.1, 0.04  # of an arc; of a head that looks everywhere
 ARCS, ARCS_EVEN = 18, 40
@@ -333,7 +333,11 @@ class Shown:
         candidates = np.flatnonzero(is_named & (self.offset <= -BEFORE) & (weight > LEAST_WEIGHT))
         shown: set[str] = set()
         for pair in candidates[np.argsort(-weight[candidates], kind="stable")]:
-            number, query, key = int(self.text[pair]), int(self.query[pair]), self.pairs.key[pair]
+            number, query, key = (
+                int(self.text[pair]),
+                int(self.query[pair]),
+                int(self.pairs.key[pair]),
+            )
             text = self.pairs.texts[number]
             again = text.tokens.labels[query].strip().lower()
             if text.document in shown or again in shown:
@@ -402,7 +406,11 @@ class Shown:
         lead = weight[candidates] * np.log(weight[candidates] / expected[candidates])
         shown: set[object] = set()
         for pair in candidates[np.argsort(-lead, kind="stable")]:
-            number, query, key = int(self.text[pair]), int(self.query[pair]), self.pairs.key[pair]
+            number, query, key = (
+                int(self.text[pair]),
+                int(self.query[pair]),
+                int(self.pairs.key[pair]),
+            )
             text = self.pairs.texts[number]
             words = tuple(text.tokens.labels[token].strip().lower() for token in (query, key))
             if number in shown or words in shown:
@@ -418,8 +426,8 @@ class Shown:
                 tuple(begins_word(text, token) for token in tokens),
                 start > 0,
                 stop < len(text),
-                int(query - start),
-                int(key - start),
+                query - start,
+                key - start,
                 round(float(weight[pair]), 3),
                 round(float(expected[pair]), 3),
             )
@@ -463,4 +471,4 @@ def places_in_matrix(text: Text) -> Int[np.ndarray, "token"]:
 def begins_word(text: Text, token: int) -> bool:
     """Whether a token is the first of its word, or of none."""
     word = text.word
-    return token == 0 or word[token] < 0 or bool(word[token] != word[token - 1])
+    return bool(token == 0 or word[token] < 0 or word[token] != word[token - 1])
