@@ -12,8 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,13 +26,11 @@ from headscope.model.loading.source import find_source
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
-    from headscope.results.statements import JudgedClaim
     from headscope.text.corpus import Corpus
 
 MODELS = ("mini-gpt2", "mini-bert")
 STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
-VERDICTS = {"yes": "hold", "no": "do not hold", "unclear": "are unclear"}
 SHOWN = 5  # findings of a run that are told at the end; the report has all
 # Well under a minute on two cores: a part of the corpus, and one seed of the probes.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -163,7 +160,7 @@ def _save_views(model: "Model", folder: Path) -> Iterator[str]:
 def _run(
     study: str, model: "Model", corpus: "Corpus", path: Path, sentences: int | None
 ) -> Iterator[str]:
-    from headscope.results.statements import read_statements
+    from headscope.results.statements import read_statements, tally
 
     options = dict(OPTIONS.get(study, {}))
     if sentences is not None:
@@ -172,17 +169,10 @@ def _run(
     found = read_statements(result).findings
     page = hs.report(path, formats=["svg"])  # what the page needs
     print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
-    yield f"\n{study} on {model.name}: {_count(found)}"
+    yield f"\n{study} on {model.name}: of the paper's claims {tally(found)}; for example"
     for each in [each for each in found if each.holds == "yes"][:SHOWN]:
         yield f"  {each.claim} {each.measured}"
     yield f"  Open {page}"
-
-
-def _count(found: "Sequence[JudgedClaim]") -> str:
-    """How many claims of the paper this small model bears out."""
-    counts = Counter(each.holds for each in found)
-    said = [f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict]]
-    return f"of the paper's claims {', '.join(said)}; for example"
 
 
 def main() -> int:

@@ -66,6 +66,7 @@ SCREEN: Palette = {
 
 # The report: on a light and a dark screen, and in print.
 REPORT: Palette = {
+    **{role_variable(group): colour for group, colour in ROLES.items()},
     "paper": Colour("#fdfdfc", "#14171b", "#ffffff"),
     "ink": Colour("#24292f", "#dfe3e8", "#000000"),
     "soft": Colour("#57606a", "#98a2ad", "#444444"),  # captions and notes
@@ -147,7 +148,7 @@ HEAD_MAP = (PAPER, HEADS.light[0])
 
 # The report's custom properties, by where it is read.
 PAGE = {
-    side: {name: getattr(colour, side) for name, colour in REPORT.items()}
+    side: {name: getattr(colour, side) or colour.light for name, colour in REPORT.items()}
     for side in ("light", "dark", "print")
 }
 

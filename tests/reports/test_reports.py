@@ -9,14 +9,17 @@ import pytest
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots import style, to_svg
+from headscope.reports.exemplars import ShownExemplar, csv_rows, pieces_of
 from headscope.reports.page import render_part
-from headscope.reports.parts import ShownExemplar, csv_rows, pieces_of, show_table
-from headscope.results.run import write_settings
-from headscope.results.statements import Choice
-from headscope.results.tables import tabulate
+from headscope.reports.tables import show_table
+from headscope.results.head_map import map_heads
+from headscope.results.run import read_finished, write_settings
+from headscope.results.statements import Choice, read_statements, tally
+from headscope.results.tables import InPaper, tabulate
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
+from headscope.theme import role_variable
 from tests.references.exemplars import make_exemplar
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
@@ -27,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("run")
     evil = "<script>alert(1)</script>"
     word = Word(evil, 0, len(evil), upos="<b>X</b>", head=-1, deprel="root")
-    sentences = [*make_sentences(30), Sentence(evil, (word,))]
+    sentences = [*make_sentences(80), Sentence(evil, (word,), document="evil")]
     hs.study("vig2019", causal_model(), Corpus.from_sentences(sentences), out)
     hs.report(out, heads=["L1H0"])
     return out
@@ -49,7 +52,8 @@ def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     assert 'text-decoration="underline">&lt;i&gt;</text>' in shown
     assert 'font-weight="bold">&amp;</text>' in shown
     assert "<title>&lt;i&gt; &amp;</title>" in shown and "<i>" not in shown
-    table = render_part("data_table", show_table(*tabulate([{"<a>": "<script>"}]), '"><script>'))
+    shown = show_table(*tabulate([{"<a>": "<script>"}]), '"><script>')
+    table = render_part("rows_of", shown, shown.rows)
     assert table.count("<script>") == 0 and table.count("&lt;script&gt;") == 2
 
 
@@ -77,6 +81,43 @@ def test_figures_and_tables_are_named_after_the_paper(run: Path) -> None:
     assert {"distance", "distance margin of error", "entropy", "variability"} <= set(rows[0])
 
 
+def test_the_map_ten_sentences_and_the_tally_come_first_and_disclaimers_last(run: Path) -> None:
+    page = (run / "report.html").read_text()
+    claims = read_statements(read_finished(run).data).findings
+    order = [
+        "Of 6 heads ",
+        "<th scope=row>L2</th>",
+        "One head of each kind",
+        f"Of {len(claims)} claims of the paper {tally(claims)}.",
+        "Claims of the paper",
+        "Figures and tables of the paper",
+        "Figure 4: ",
+        "Figure 12: ",
+        "Figure A2: ",
+        "Not in the paper: ",
+        "Further tables",
+        "What was run",
+        "Attention is not explanation.",
+    ]
+    places = [page.index(text) for text in order]
+    assert places == sorted(places)
+    heads = map_heads(read_finished(run).data)
+    assert heads is not None
+    for cell in heads.cells:
+        assert f'class="{role_variable(cell.group)}"' in page
+
+
+def test_rows_that_the_paper_does_not_have_are_folded() -> None:
+    rows = [
+        {"relation": f"r{number}", "published": InPaper(0.5 if number < 3 else "nan")}
+        for number in range(20)
+    ]
+    table = show_table(*tabulate(rows), "Table 1", file="table1")
+    assert [row.cells[0].text for row in table.first_rows] == ["r0", "r1", "r2"]
+    page = render_part("titled_table", table)
+    assert page.index("r2") < page.index("17 rows that the paper does not have") < page.index("r3")
+
+
 def test_two_runs_make_one_page_and_drawing_again_gives_the_same_bytes(
     run: Path, tmp_path: Path
 ) -> None:
@@ -93,7 +134,7 @@ def test_a_corpus_without_annotation_has_a_report_that_says_so(tmp_path: Path) -
     plain = Corpus.from_sentences([Sentence(each.text) for each in make_sentences(20)])
     hs.study("vig2019", causal_model(), plain, tmp_path)
     page = hs.report(tmp_path, formats=["svg"]).read_text()
-    assert "Without pos_to: the corpus has no part-of-speech tags" in page
+    assert "Without pos_to, pos_from, tag_frequency: the corpus has no part-of-speech tags" in page
     assert "Figure 6" not in page
     assert "not measured" in page
 

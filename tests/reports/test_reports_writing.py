@@ -16,7 +16,7 @@ import headscope as hs
 from headscope import reports
 from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
-from headscope.reports.parts import show_number, show_table, to_latex
+from headscope.reports.tables import show_number, show_table, to_latex
 from headscope.results.tables import Interval, Measured, tabulate, to_csv
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
@@ -146,6 +146,15 @@ def test_a_latex_table_has_the_rules_of_booktabs_and_escapes_what_latex_reads() 
         r"\bottomrule",
         r"\end{tabular}",
     ]
+
+
+def test_latex_tables_have_the_columns_that_fit_unless_others_are_named() -> None:
+    row = {"head": "L0H0", "accuracy": Interval(-0.5, -0.6, -0.4), "offset": -1, "n": 1, "m": 2}
+    shown = show_table(*tabulate([row | {"o": 3, "p": 4}]), "Table")
+    narrow = to_latex(shown.narrow(())).decode()
+    assert r"head & accuracy & offset & n & m & o \\" in narrow
+    assert r"L0H0 & $-$0.5 & $-$1 & 1 & 2 & 3 \\" in narrow
+    assert r"head & offset \\" in to_latex(shown.narrow(("head", "offset"))).decode()
 
 
 def test_bounds_are_shown_as_one_interval_and_small_numbers_are_not_zero() -> None:

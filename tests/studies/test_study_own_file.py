@@ -106,10 +106,10 @@ def test_the_report_shows_the_measure_with_its_baseline_and_range(
     page = hs.report(own[0]).read_text(encoding="utf-8")
     assert "Attention to &lt;oneself&gt; <code>self_share</code>" in page
     assert "Share of its attention that a token pays to itself." in page
-    assert "Baseline: 0.25 (even attention)." in page
+    assert "0.25 (even attention)" in page
     assert "Unit: share. More: keeps what it has. Nobody 2026." in page
     highest = own[2]["self_share"].stack(place=("layer", "head")).idxmax().item()
-    assert f"in L{highest[0]}H{highest[1]}, mean" in page
+    assert f"in L{highest[0]}H{highest[1]}</td>" in page
     assert "data:image/png;base64," in page
     assert (own[0] / "figures" / "self_share.svg").is_file()  # a study without figures of its own
 

@@ -25,6 +25,10 @@ def report(
         str | None,
         typer.Option(metavar="FORMATS", help="Files of every figure, as svg,pdf; all by default."),
     ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="Of LaTeX tables, or all; those that fit by default."),
+    ] = "",
     study: Annotated[
         str | None,
         typer.Option(metavar="package.module:STUDY", help="Your own study, for its figures."),
@@ -42,6 +46,7 @@ def report(
         width=width,
         font=font,
         formats=None if formats is None else _names(formats),
+        columns=_names(columns),
         study=study,
     )
     typer.echo(str(page))

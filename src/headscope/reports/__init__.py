@@ -1,6 +1,6 @@
 """The report of finished runs: figures, tables, and one self-contained page that holds them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,32 +10,26 @@ from headscope.files import find_place, replacing
 from headscope.head import Head, read_head
 from headscope.plots import FORMATS, style
 from headscope.plots import render as render_figure
-from headscope.reports.page import Chapter, ShownFigure, general_figures, render, show_measures
-from headscope.reports.parts import (
-    Group,
-    ShownHead,
-    ShownTable,
-    csv_rows,
-    show_head,
-    show_table,
-    to_latex,
-)
+from headscope.reports.exemplars import Group, ShownHead, csv_rows, show_head
+from headscope.reports.measures import general_figures, show_measures
+from headscope.reports.page import Chapter, ShownFigure, published_in, render
+from headscope.reports.tables import ShownTable, show_table, to_latex
 from headscope.results.examples import ANY, counts_itself, exemplars_of, marks_word_pieces
+from headscope.results.head_map import map_heads
 from headscope.results.inspection import said as said_of
 from headscope.results.ranks import check_heads
 from headscope.results.records import EXAMPLES
 from headscope.results.run import Run, read_finished
-from headscope.results.statements import Choice, Row, claim_rows, read_statements
-from headscope.results.tables import Column, tabulate, to_csv
+from headscope.results.statements import Choice, Row, Table, claim_rows, read_statements
+from headscope.results.tables import tabulate, to_csv
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
 
-EXEMPLAR_TITLES = {
-    "table1": "Table 1: heads that specialise in a part of speech",
-    "table2": "Table 2: heads that specialise in a relation",
-    "table3": "Table 3: heads by distance, entropy and variability",
-    "asked": "Heads you asked for",
-}
+ASKED = "asked"  # the table of the heads that were asked for
+TITLES = {ASKED: "Heads you asked for"}
+# Of the tables of claims and of examples in LaTeX.
+CLAIM_COLUMNS = ("claim", "published", "measured", "holds")
+NARROW = ("head", "kind", "weight", "sentence")
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,7 @@ class Look:
     width: float | None = None  # inches
     font: str | None = None  # family
     formats: tuple[str, ...] = FORMATS
+    columns: tuple[str, ...] = ()  # of tables in LaTeX; those that fit a column of a paper if none
 
 
 def report(
@@ -56,6 +51,7 @@ def report(
     width: float | None = None,
     font: str | None = None,
     formats: Sequence[str] | None = None,
+    columns: Sequence[str] = (),
 ) -> Path:
     """Write figures, tables and one page for one or more finished runs; returns the page's path.
 
@@ -64,22 +60,25 @@ def report(
     of a study of your own, or its import path, for its figures: a run directory may come from a
     stranger, so that nothing it names is imported. `width` (inches) and `font` (a family) are those
     of every figure; other settings are taken from matplotlib's rcParams. `formats` are those of the
-    figures' files, all by default; the page needs the SVG, so that it is always written.
+    figures' files, all by default; the page needs the SVG, so that it is always written. `columns`
+    are those of the tables in LaTeX, ("all",) for all; by default those that fit a paper's column.
     """
-    look = _look(width, font, FORMATS if formats is None else formats)
-    runs = [read_finished(each) for each in (run, *more)]
+    look = _look(width, font, FORMATS if formats is None else formats, columns)
+    runs = [read_finished(place) for place in (run, *more)]
     page = runs[0].path / "report.html" if out is None else find_place(out)
-    asked = [_asked(heads, each) for each in runs]
-    own = find_study(study) if isinstance(study, str) else study
+    asked = [_asked(heads, opened) for opened in runs]
+    declared = find_study(study) if isinstance(study, str) else study
     chapters = [
-        _chapter(each, choices, own, _folder(each.path, page), look)
-        for each, choices in zip(runs, asked, strict=True)
+        _chapter(opened, choices, declared, _folder(opened.path, page), look)
+        for opened, choices in zip(runs, asked, strict=True)
     ]
     _write(page, render(chapters).encode("utf-8"))
     return page
 
 
-def _look(width: float | None, font: str | None, formats: Sequence[str]) -> Look:
+def _look(
+    width: float | None, font: str | None, formats: Sequence[str], columns: Sequence[str]
+) -> Look:
     if width is not None and not width > 0:
         raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
     unknown = [name for name in formats if name not in FORMATS]
@@ -87,7 +86,7 @@ def _look(width: float | None, font: str | None, formats: Sequence[str]) -> Look
         raise RunError(
             f"Figures are not written as {unknown[0]!r}; choose from {', '.join(FORMATS)}."
         )
-    return Look(width, font, tuple(formats))
+    return Look(width, font, tuple(formats), tuple(columns))
 
 
 def _folder(run: Path, page: Path) -> Path:
@@ -109,23 +108,23 @@ def _folder(run: Path, page: Path) -> Path:
 def _chapter(
     run: Run, asked: Sequence[Choice], study: Study | None, folder: Path, look: Look
 ) -> Chapter:
-    said = read_statements(run.data)
-    found = study or (find_study(run.study) if run.study in STUDIES else None)
-    if said.findings:
-        _write_table(folder, "findings", "Findings", *tabulate(claim_rows(said.findings)))
+    statements = read_statements(run.data)
+    declared = study or (find_study(run.study) if run.study in STUDIES else None)
+    tables = Tables(folder / "tables", look.columns)
+    if statements.findings:
+        columns, rows = tabulate(claim_rows(statements.findings))
+        tables.write(Table("findings", "Claims", "", columns, rows, "findings", CLAIM_COLUMNS))
+    titles = TITLES | dict(declared.choice_titles if declared else {})
     return Chapter(
         run=run,
-        study=found,
-        heads=said.heads,
-        findings=said.findings,
-        figures=_draw_figures(run, found, folder, look, is_own=study is not None),
-        tables=[
-            _write_table(folder, each.file, each.title, each.columns, each.rows, each.caption)
-            for each in said.tables
-        ],
+        study=declared,
+        heads=map_heads(run.data),
+        claims=statements.findings,
+        figures=_draw_figures(run, declared, folder, look, is_own=study is not None),
+        tables=[tables.write(table) for table in statements.tables],
         measures=show_measures(run.data),
-        exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
-        method=_describe_method(run, found, is_own=study is not None),
+        exemplars=_write_exemplars(run, [*statements.choices, *asked], titles, tables),
+        method=_describe_method(run, declared, is_own=study is not None),
     )
 
 
@@ -167,27 +166,32 @@ def _draw_figures(
                 note = figure.note(run.data)
             for ending, content in files.items():
                 _write(folder / "figures" / f"{figure.name}.{ending}", content)
-            shown.append(ShownFigure(figure, files["svg"].decode("utf-8"), note))
+            published = published_in(run.data, figure)
+            shown.append(ShownFigure(figure, files["svg"].decode("utf-8"), note, published))
     return shown
 
 
-def _write_table(
-    folder: Path,
-    file: str,
-    title: str,
-    columns: Sequence[Column],
-    rows: Sequence[Row],
-    caption: str = "",
-) -> ShownTable:
-    shown = show_table(columns, rows, title, caption, file)
-    header = [column.name for column in columns]
-    cells = [[row[name] for name in header] for row in rows]
-    _write(folder / "tables" / f"{file}.csv", to_csv(header, cells))
-    _write(folder / "tables" / f"{file}.tex", to_latex(shown))
-    return shown
+@dataclass(frozen=True)
+class Tables:
+    """Where the tables of a run are written, and which columns of them in LaTeX."""
+
+    folder: Path
+    columns: tuple[str, ...]
+
+    def write(self, table: Table) -> ShownTable:
+        """Write a table as CSV and LaTeX; what the page shows of it."""
+        shown = show_table(table.columns, table.rows, table.title, table.caption, table.file)
+        names = [column.name for column in table.columns]
+        cells = [[row[name] for name in names] for row in table.rows]
+        _write(self.folder / f"{table.file}.csv", to_csv(names, cells))
+        narrow = shown if self.columns == ("all",) else shown.narrow(self.columns or table.narrow)
+        _write(self.folder / f"{table.file}.tex", to_latex(narrow))
+        return shown
 
 
-def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[Group]:
+def _write_exemplars(
+    run: Run, choices: Sequence[Choice], titles: Mapping[str, str], tables: Tables
+) -> list[Group]:
     """The exemplar tables as files, and what the page shows of them."""
     with_self, word_pieces = counts_itself(run.data), marks_word_pieces(run.data)
     groups: list[Group] = []
@@ -201,8 +205,8 @@ def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[
                 rows += csv_rows(choice, exemplars, word_pieces=word_pieces)
                 heads.append(show_head(choice, exemplars, word_pieces=word_pieces))
         if rows:
-            title = EXEMPLAR_TITLES.get(name, name)
-            _write_table(folder, name, title, *tabulate(rows))
+            title = titles.get(name, name)
+            tables.write(Table(name, title, "", *tabulate(rows), file=name, narrow=NARROW))
             groups.append(Group(name, title, tuple(heads)))
     return groups
 
@@ -211,7 +215,7 @@ def _asked(heads: Sequence[str], run: Run) -> list[Choice]:
     asked = check_heads([read_head(name) for name in heads], run.data)
     if asked and EXAMPLES not in run.records.files:
         raise RunError(f"{run.path} has no exemplars to show: its study keeps none.")
-    return [Choice("asked", layer, head, "asked for") for layer, head in asked]
+    return [Choice(ASKED, layer, head, "asked for") for layer, head in asked]
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -7,6 +7,7 @@ into `result.nc`. Report, explorer, comparison and demo read them from there and
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -16,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.results.claims import Claim, JudgedClaim, Replicates, judge
+from headscope.results.claims import Claim, JudgedClaim, Replicates, Verdict, judge
 from headscope.results.inspection import INTEGER, read_json
 from headscope.results.measure import MARK
 from headscope.results.roles import HeadRole, HeadRoles, describe_heads
@@ -27,6 +28,14 @@ Cell = str | int | float | bool | None  # of a row as it is stored
 Row = Mapping[str, Cell]
 COLUMNS = ["head", "layer", "number", "role", "kind", "slice", "value", "low", "high", "baseline",
            "strength", "q", "share", "sentence"]  # fmt: skip
+# A verdict on one claim and on several.
+VERDICTS: Mapping[Verdict, tuple[str, str]] = {
+    "yes": ("holds", "hold"),
+    "no": ("does not hold", "do not hold"),
+    "unclear": ("is unclear", "are unclear"),
+    "not measured": ("was not measured", "were not measured"),
+    "for comparison": ("is for comparison", "are for comparison"),
+}
 _CLAIM_WORDS = ("claim", "published", "measured", "holds", "rule")  # of a claim in a table
 FILE_NAME = re.compile(r"\w[\w .-]{0,99}")  # a plain name: nothing is written outside the run
 
@@ -41,6 +50,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]  # plain cells under the names of the columns
     file: str  # of the CSV file, without ending
+    narrow: tuple[str, ...] = ()  # the columns that fit a column of a paper
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ class Tabulation:
         [xr.Dataset], Sequence[Mapping[str, Any]]
     ]  # with typed cells; see `results.tables`
     file: str = ""  # name of the CSV file where it is not that of the table
+    narrow: tuple[str, ...] = ()  # the columns that fit a column of a paper
 
 
 def make_statements(
@@ -95,10 +106,22 @@ def make_statements(
             columns, rows = tabulate(table.rows(result))
             file = table.file or table.name
             if rows:
-                made.append(Table(table.name, table.title, table.caption, columns, rows, file))
+                made.append(
+                    Table(table.name, table.title, table.caption, columns, rows, file, table.narrow)
+                )
     data = Replicates(result)
     judged = tuple(judge(claim, data) for claim in claims)
     return Statements(tuple(made), judged, tuple(choices(result)), describe_heads(result))
+
+
+def tally(claims: Iterable[JudgedClaim]) -> str:
+    """How many claims hold: "18 hold, 7 do not hold, 4 are unclear, 3 were not measured"."""
+    counts = Counter(claim.holds for claim in claims)
+    parts: list[str] = []
+    for verdict, (one, several) in VERDICTS.items():
+        if counts[verdict]:
+            parts.append(f"{counts[verdict]} {one if counts[verdict] == 1 else several}")
+    return ", ".join(parts)
 
 
 def claim_rows(claims: Iterable[JudgedClaim]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from headscope.wording import is_number
 HEAD_MEAN = "_head_mean"
 # What the cells are. A margin and the ends of an interval are `of` a column of the same table, a
 # value and what is made of it are of a slice of a measure.
-Kind = Literal["text", "head", "note", "number", "value", "by layer", "head mean",
+Kind = Literal["text", "head", "note", "number", "published", "value", "by layer", "head mean",
                "margin", "low", "high"]  # fmt: skip
 MEASURE_KINDS = ("value", "by layer", "head mean")
 BESIDE = {"margin": "margin of error", "low": "low", "high": "high"}  # after the column's name
@@ -51,6 +51,10 @@ class HeadName(str):
 
 class Note(str):
     """A cell: why a row says little; empty where it says enough."""
+
+
+class InPaper(float):
+    """A cell: the value that the paper has there, NaN where it has none."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ def _beside(name: str, kind: Literal["margin", "low", "high"]) -> Column:
 
 
 def _kind_of(values: Sequence[Any]) -> Kind:
+    if any(isinstance(each, InPaper) for each in values):
+        return "published"
     if all(_is_plain_number(each) for each in values):
         return "number"
     if any(isinstance(each, HeadName) for each in values):

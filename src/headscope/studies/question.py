@@ -6,7 +6,7 @@ STUDY = Study(..., inputs=(InputKind(sentence_inputs, (DISTANCES, TAGS)),))
 ```
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headscope.engine.part import Inputs, Part
@@ -14,6 +14,7 @@ from headscope.engine.setup import Setup
 from headscope.metrics.metric import Metric
 from headscope.text.corpus import Shard
 from headscope.text.segments import Excerpt
+from headscope.wording import plain
 
 MakeInputs = Callable[[Setup, Excerpt, int], Inputs]  # of sentences, the first with that number
 Reach = Callable[[Setup, Shard], tuple[int, int]]
@@ -75,3 +76,14 @@ def find_left_out(inputs: Sequence[InputKind], setup: Setup) -> dict[str, str]:
             if reason is not None:
                 left_out |= dict.fromkeys(question.measures, reason)
     return left_out
+
+
+def say_left_out(left_out: Mapping[str, str]) -> dict[str, str]:
+    """A sentence for every reason that something is left out, by the reason."""
+    names: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        names.setdefault(reason, []).append(name)
+    return {
+        reason: f"Without {plain(', '.join(listed))}: {plain(reason)}."
+        for reason, listed in names.items()
+    }

@@ -31,9 +31,9 @@ from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
 from headscope.studies.draw import pick_documents
 from headscope.studies.option import Option
+from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
 from headscope.text.corpus import Corpus
-from headscope.wording import plain
 from headscope.workers import Engine, Pool, find_engine
 from headscope.workers.threads import use_threads
 
@@ -231,10 +231,9 @@ def _settings(known_as: str, study: Study, setup: Setup) -> dict[str, Any]:
 
 def _report_left_out(missing: Mapping[str, str]) -> None:
     """Say before the work begins what the result will lack, except what was asked to be left."""
-    for reason in dict.fromkeys(missing.values()):
+    for reason, sentence in say_left_out(missing).items():
         if not reason.startswith(AS_ASKED):
-            names = ", ".join(name for name, why in missing.items() if why == reason)
-            log.warning("Without %s: %s.", plain(names), plain(reason))
+            log.warning("%s", sentence)
 
 
 def _begin(study: Study, setup: Setup) -> str:

@@ -61,6 +61,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     published: Mapping[str, tuple[Published, ...]] = field(default_factory=dict)  # by measure
     choices: Callable[[xr.Dataset], Sequence[Choice]] = lambda result: ()
+    choice_titles: Mapping[str, str] = field(default_factory=dict)  # by table of chosen heads
     notes: Callable[[xr.Dataset], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
     # What is read of a corpus: how many sentences (None: all), with which seed and options.

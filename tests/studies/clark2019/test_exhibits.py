@@ -89,5 +89,5 @@ def test_the_report_is_one_page_with_all_figures(tmp_path: Path) -> None:
     for figure in FIGURES:
         assert f'id="{figure.name}"' in page
         assert (run / "figures" / f"{figure.name}.png").stat().st_size > 1000
-    assert "Segments" in page and "weigh the same" in page
+    assert " segments · " in page and "weigh the same" in page
     assert (run / "tables" / "neighbours.csv").exists()

@@ -380,7 +380,7 @@ export interface StoredTable {
 export interface TableColumn {
   name: string;
   title: string;
-  kind: "by layer" | "head" | "head mean" | "high" | "low" | "margin" | "note" | "number" | "text" | "value";
+  kind: "by layer" | "head" | "head mean" | "high" | "low" | "margin" | "note" | "number" | "published" | "text" | "value";
   of: string;
 }
 

@@ -20,7 +20,7 @@ from headscope.studies.vig2019.exhibits import FIGURES, TABLES
 from headscope.studies.vig2019.inputs import draw_corpus
 from headscope.studies.vig2019.metrics import EXEMPLARS, NUMBERS
 from headscope.studies.vig2019.published import OF_MEASURES
-from headscope.studies.vig2019.specialists import choose_heads
+from headscope.studies.vig2019.specialists import CHOICE_TITLES, choose_heads
 from headscope.studies.vig2019.tables import SYNTAX_TABLE
 
 
@@ -93,6 +93,7 @@ STUDY = Study(
     claims=CLAIMS,
     published=OF_MEASURES,
     choices=choose_heads,
+    choice_titles=CHOICE_TITLES,
     draw=draw_corpus,
     notes=notes,
 )

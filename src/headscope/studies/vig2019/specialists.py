@@ -23,6 +23,12 @@ HALF_NULL = 0.5  # a content head that is drawn should have more than its sink t
 MOST = 8  # labels per table, the most specialised first
 RARE = 0.005  # labels on fewer tokens than this say more about the sample than about the head
 
+CHOICE_TITLES = {
+    "table1": "Table 1: heads that specialise in a part of speech",
+    "table2": "Table 2: heads that specialise in a relation",
+    "table3": "Table 3: heads by distance, entropy and variability",
+}
+
 
 @dataclass(frozen=True)
 class Specialist:

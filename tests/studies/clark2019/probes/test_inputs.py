@@ -14,7 +14,7 @@ from headscope.engine import Part
 from headscope.errors import CorpusError, RunError
 from headscope.head import Head
 from headscope.model.inputs.frame import find_frame
-from headscope.reports.parts import show_table
+from headscope.reports.tables import show_table
 from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
 from headscope.results.tables import tabulate

@@ -20,7 +20,7 @@ from headscope.results.intervals import DIFFERENCE, find_interval
 from headscope.results.ranks import top_heads
 from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
-from headscope.results.tables import HeadName, Interval, Note
+from headscope.results.tables import HeadName, InPaper, Interval, Note
 from headscope.studies.clark2019.best_heads import (
     ENOUGH,
     GRADIENT,
@@ -58,8 +58,9 @@ PROBE_NAMES = {
 }
 NOT_IN_TABLE = ("root", *PUNCTUATION)  # as in the paper
 NO_NUMBER = float("nan")
+NO_VALUE = InPaper("nan")  # of the paper
 NOT_CHOSEN = {"held out": NO_NUMBER}
-NOT_PUBLISHED = {"published": NO_NUMBER, "published by kind": ""}
+NOT_PUBLISHED = {"published": NO_VALUE, "published by kind": ""}
 Row = dict[str, Any]
 COLUMNS = 4  # two heads, each on two sentences
 
@@ -93,7 +94,7 @@ def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:
         "offset": row.offset,
         "margin": row.margin,
         "held out margin": row.held_out_margin.cell,
-        "published": NO_NUMBER if paper is None else paper[0] / 100,
+        "published": NO_VALUE if paper is None else InPaper(paper[0] / 100),
         "published baseline": NO_NUMBER if paper is None else paper[2] / 100,
         "note": Note(FEW if row.words < few else ""),
     }
@@ -141,7 +142,10 @@ def _kinds(values: xr.DataArray) -> Row:
 
 def _published(system: str) -> Row:
     percents = TABLE2[system]
-    return {"published": percents[0] / 100, "published by kind": " / ".join(map(str, percents))}
+    return {
+        "published": InPaper(percents[0] / 100),
+        "published by kind": " / ".join(map(str, percents)),
+    }
 
 
 def table3_rows(result: xr.Dataset) -> list[Row]:
@@ -164,7 +168,7 @@ def _probe_row(probe: xr.Dataset, name: str) -> Row:
         **{key: float(probe[variable]) for key, variable in control.items()},
         "parameters": int(probe["parsing_parameters"]),
         "word vectors": probe.attrs["parsing_vectors"] if "words" in name else "",
-        "published": TABLE3[name] / 100,
+        "published": InPaper(TABLE3[name] / 100),
     }
 
 
@@ -225,6 +229,7 @@ TABLES = (
         ("relation_accuracy_numerator",),
         table1_rows,
         file="table1",
+        narrow=("relation", "head", "accuracy", "offset", "baseline"),
     ),
     Tabulation(
         "coreference",
@@ -235,6 +240,7 @@ TABLES = (
         ("coref_accuracy_numerator",),
         table2_rows,
         file="table2",
+        narrow=("system", *KINDS),
     ),
     Tabulation(
         "parsing",
@@ -246,6 +252,7 @@ TABLES = (
         ("parsing_uas",),
         table3_rows,
         file="table3",
+        narrow=("probe", "UAS", "parameters"),
     ),
     Tabulation(
         "trees",

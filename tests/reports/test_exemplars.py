@@ -9,9 +9,8 @@ import pytest
 
 import headscope as hs
 from headscope.head import Head
-from headscope.reports import parts
+from headscope.reports.exemplars import LONGEST, ShownExemplar, csv_rows, cut, pieces_of, show_head
 from headscope.reports.page import render_part
-from headscope.reports.parts import ShownExemplar, csv_rows, cut, pieces_of, show_head
 from headscope.results.examples import Exemplar, distance_kind, exemplars_of
 from headscope.results.run import read_finished
 from headscope.results.statements import Choice, read_statements
@@ -96,7 +95,7 @@ def test_a_long_sentence_is_cut_around_the_pair_and_says_so() -> None:
     texts = [piece.text.strip() for piece in shown]
     assert {"w10", "w80"} <= set(texts)
     assert texts[0] == "…" and texts[-1] == "…" and texts.count("…") == 3
-    assert sum(map(len, texts)) <= parts.LONGEST + 3
+    assert sum(map(len, texts)) <= LONGEST + 3
     inside = [text for text in texts if text != "…"]
     assert inside == sorted(inside)
     short = pieces_of(make_exemplar(tokens[:9], 3, 1), word_pieces=False)

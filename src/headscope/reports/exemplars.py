@@ -1,13 +1,10 @@
-"""Parts of the page: tables, also as LaTeX, and exemplar sentences.
-
-A sentence has an arc from the attending token (bold) to the attended one (underlined).
+"""Exemplar sentences: an arc from the attending token (bold) to the attended one (underlined).
 
             ╭──────╮
 The old cat sat on the mat      a long sentence is cut around the pair, and … says where
     underlined: cat; bold: the
 """
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,160 +16,10 @@ import numpy as np
 
 from headscope.head import name_head
 from headscope.results.examples import ANY, Exemplar
-from headscope.results.statements import Choice, Row
-from headscope.results.tables import Column, HeadName
+from headscope.results.statements import Choice
+from headscope.results.tables import HeadName
 from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
 from headscope.views.lines import arc, arc_height, width
-from headscope.wording import plain
-
-LONG = 40  # rows; a longer table is folded
-WIDE = 17  # columns; a wider table does not fit a printed page
-# What LaTeX would take as a command, and signs that its plain fonts do not have.
-LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\to$",
-    "±": r"$\pm$", "−": "$-$", "–": "--", "×": r"$\times$", "…": r"\dots{}", "“": "``",
-    "”": "''",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A value in words; numbers stand on the right."""
-
-    text: str
-    kind: str  # number or text
-
-
-@dataclass(frozen=True)
-class ShownRow:
-    """The cells of a row; one with a note on why it says little is grey."""
-
-    cells: tuple[Cell, ...]
-    is_faint: bool
-
-
-@dataclass(frozen=True)
-class ShownTable:
-    """A table as it is shown: numbers rounded, margins of error and intervals in one cell each."""
-
-    title: str
-    caption: str
-    file: str
-    columns: tuple[Cell, ...]
-    rows: tuple[ShownRow, ...]
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it is folded on the page."""
-        return len(self.rows) > LONG
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it is too wide for a printed page."""
-        return len(self.columns) > WIDE
-
-
-def show_table(
-    columns: Sequence[Column],
-    rows: Sequence[Row],
-    title: str,
-    caption: str = "",
-    file: str = "",
-) -> ShownTable:
-    """The table for readers."""
-    names = {(column.of, column.kind): column.name for column in columns}
-    headings: list[Cell] = []
-    shown: list[list[Cell]] = [[] for _ in rows]
-    for column in columns:
-        if column.kind in ("margin", "high"):
-            continue  # stands with its value, or with the lower end
-        margin, high = names.get((column.name, "margin")), names.get((column.of, "high"))
-        for cells, row in zip(shown, rows, strict=True):
-            value = row[column.name]
-            if column.kind == "low" and high is not None:
-                cells.append(_interval(value, row[high]))
-            elif margin is not None:
-                cells.append(_plus_minus(value, row[margin]))
-            else:
-                cells.append(_cell(value))
-        heading = f"{column.of} interval" if column.kind == "low" else column.name
-        kind = _kind_of([cells[-1] for cells in shown])
-        headings.append(Cell(heading.replace("_", " "), kind))
-    notes = [column.name for column in columns if column.kind == "note"]
-    faint = [any(row[name] for name in notes) for row in rows]
-    shown_rows = tuple(map(ShownRow, map(tuple, shown), faint))
-    return ShownTable(title, caption, file, tuple(headings), shown_rows)
-
-
-def to_latex(table: ShownTable) -> bytes:
-    """A tabular with the rules of booktabs, to be read by \\input."""
-    places = "".join("r" if column.kind == "number" else "l" for column in table.columns)
-    lines = [
-        r"% \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{places}}}",
-        r"\toprule",
-        _latex_row(table.columns),
-        r"\midrule",
-        *(_latex_row(row.cells) for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return ("\n".join(lines) + "\n").encode("utf-8")
-
-
-def show_number(value: float) -> str:
-    """Three digits after the point, or two significant ones where those would say nothing."""
-    if not math.isfinite(value):
-        return "–"
-    if 0 < abs(value) < 0.0005:
-        return f"{value:.2g}".replace("-", "−")
-    return (f"{value:.3f}".rstrip("0").rstrip(".") or "0").replace("-", "−")
-
-
-def _plus_minus(value: Any, margin: Any) -> Cell:
-    """0.500 ± 0.010: a value with half of its 95 % interval."""
-    if not (_is_finite(value) and _is_finite(margin)):
-        return _cell(value)
-    if abs(value) < 0.0005:
-        return Cell(f"{value:.2g} ± {margin:.1g}", "number")
-    return Cell(f"{value:.3f} ± {margin:.{_places(margin)}f}", "number")
-
-
-def _places(margin: float) -> int:
-    """Three digits after the point, or as many as the first one that is not 0 needs."""
-    return min(7, math.ceil(-math.log10(margin))) if 0 < margin < 0.0005 else 3
-
-
-def _interval(low: Any, high: Any) -> Cell:
-    is_known = _is_finite(low) and _is_finite(high)
-    return Cell(f"{low:.3f} … {high:.3f}" if is_known else "–", "number")
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _cell(value: Any) -> Cell:
-    if isinstance(value, float):
-        return Cell(show_number(value), "number")
-    if isinstance(value, int) and not isinstance(value, bool):
-        return Cell(f"{value:,}", "number")
-    return Cell(str(value), "text")
-
-
-def _kind_of(cells: Sequence[Cell]) -> str:
-    return "number" if all(cell.kind == "number" for cell in cells) else "text"
-
-
-def _latex_row(cells: Sequence[Cell]) -> str:
-    return " & ".join(_latex(cell.text) for cell in cells) + r" \\"
-
-
-def _latex(text: str) -> str:
-    line = " ".join(plain(text).split())  # an empty line would end the table's paragraph
-    return "".join(LATEX.get(letter, letter) for letter in line)
-
 
 LONGEST = 96  # columns of a line
 COLUMN, LINE = 7.2, 18.0  # pixels of a letter and of a line
