@@ -14,6 +14,7 @@ import msgspec
 
 from headscope.explorer import answers
 from headscope.explorer.answers.card import card, head_records, input_text
+from headscope.explorer.answers.portraits import head_map, is_described, portrait
 from headscope.explorer.answers.runs import OpenRun, Sources
 from headscope.explorer.answers.thin import thin_inputs, thinned
 from headscope.results.measure import heads_of
@@ -96,10 +97,16 @@ def _heads_with_records(run: OpenRun) -> list[str]:
     return _heads(run) if run.has_records else []
 
 
+def _described_heads(run: OpenRun) -> list[str]:
+    return _heads(run) if is_described(run.data) else []
+
+
 ANSWERS = (
     Answer("session", answers.session),
     Answer("runs/{run}", answers.detail),
     Answer("runs/{run}/measures/{spec:path}", answers.measured, each=answers.specs),
+    Answer("runs/{run}/map", head_map),
+    Answer("runs/{run}/portraits/{head}", portrait, each=_described_heads),
     Answer("runs/{run}/heads", answers.heads),
     Answer("runs/{run}/heads/{head}", card, each=_heads),
     Answer("runs/{run}/records/{head}", head_records, each=_heads_with_records, thinned=thinned),

@@ -1,7 +1,7 @@
 """The explorer's pages: their names in addresses, and what a browser may do with them."""
 
 PAGES = (
-    "overview", "finder", "head", "embed", "clusters", "findings", "tables", "text", "compare",
+    "map", "overview", "finder", "head", "embed", "clusters", "findings", "tables", "text", "compare",
 )  # fmt: skip
 POLICY = (  # the page that prints a view brings its paper size
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "

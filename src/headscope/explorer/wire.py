@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from headscope.results.measure import BaselineValue, Behaviour, Published
+from headscope.results.evidence import HeadExample, Surprise
+from headscope.results.measure import BaselineValue, Behaviour, Published, RoleGroup
 from headscope.results.roles import HeadRoles
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.results.tables import Kind as ColumnKind
@@ -143,6 +144,7 @@ class RunSummary(Struct, frozen=True):
     layers: list[int]
     heads: list[int]
     records: bool  # whether tokens, examples, maps or writes are kept of every head
+    described: bool  # whether it says what every head looks at
     closed: dict[str, str]  # pages that would be empty, and why
 
 
@@ -232,6 +234,68 @@ class Picture(Struct, frozen=True):
     profile: Profile
     baseline: BaselineValue | None
     published: Published | None
+
+
+class HeadCell(Struct, frozen=True):
+    """A head on the map of heads.
+
+    `bars` has mean weights in thousandths for every ink (null tokens, what the name is of, other),
+    by place: the first null token, from 8 tokens before the query to 8 behind it, the last null
+    token.
+    """
+
+    name: str
+    layer: int
+    head: int
+    role: str  # its short name
+    group: RoleGroup  # by which it is coloured
+    share: float | None  # the number that belongs to the short name
+    explained: float | None  # of its attention, by its portrait; None of an even head
+    sentence: str
+    bars: list[list[int]]
+
+
+class RoleCount(Struct, frozen=True):
+    """How many heads have a short name."""
+
+    role: str
+    group: RoleGroup
+    heads: int
+
+
+class HeadMap(Struct, frozen=True):
+    """What every head of a run looks at."""
+
+    layers: list[int]
+    heads: list[int]
+    causal: bool
+    nulls: list[str]  # what the first and the last null token are called
+    summary: str
+    roles: list[RoleCount]
+    cells: list[HeadCell]
+
+
+class ExplainedShare(Struct, frozen=True):
+    """What one kind of feature explains of a head's attention."""
+
+    group: RoleGroup
+    share: float
+    share_of_rest: float | None  # of what null tokens leave
+
+
+class HeadPortrait(Struct, frozen=True):
+    """What shows that a head looks where its sentence says.
+
+    `matrix` has mean weights for every ink, query and key, as the root of their share, 0 to 255.
+    """
+
+    cell: HeadCell
+    nulls: list[str]
+    causal: bool
+    parts: list[ExplainedShare]
+    matrix: list[int]
+    examples: tuple[HeadExample, ...]
+    surprises: tuple[Surprise, ...]
 
 
 class MappedHead(Struct, frozen=True):

@@ -37,6 +37,7 @@ from headscope.results.evidence import (
     EVIDENCE,
     INKS,
     MATRIX,
+    NULL_NAMES,
     PLACES,
     PROFILE,
     SIDE,
@@ -109,7 +110,7 @@ class EvidenceStage(Stage[Layers]):
         for name, further in axes.items():
             values = np.concatenate([part[name] for part in parts])
             variables[name] = setup.grid.array(values.reshape(*shape, *values.shape[1:]), *further)
-        return result.assign(variables)
+        return result.assign(variables).assign_attrs({NULL_NAMES: str(parts[0][NULL_NAMES].item())})
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,7 @@ class Collecting(WithModel):
                 PROFILE: np.stack([profile for profile, _, _ in collected]),
                 MATRIX: np.stack([matrix for _, matrix, _ in collected]),
                 EVIDENCE: np.array([evidence for _, _, evidence in collected]),
+                NULL_NAMES: np.array(json.dumps(names_of_ends(self.pairs.texts[0]))),
             }
         )
 
@@ -440,6 +442,15 @@ def lead_of(description: Description) -> str | None:
     if description.group == "sink":
         return None
     return next((fact.key for fact in description.facts if fact.group != "sink"), None)
+
+
+def names_of_ends(text: Text) -> list[str]:
+    """What the first and the last null token are called; a first word is the first token."""
+    nulls = np.flatnonzero(text.null).tolist()
+    return [
+        text.tokens.labels[token].strip() if text.tokens.special[token] else "first token"
+        for token in dict.fromkeys((nulls[:1] + nulls[-1:]))
+    ]
 
 
 def windows_of(texts: Sequence[Text]) -> Iterator[Window]:

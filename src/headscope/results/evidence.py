@@ -13,6 +13,7 @@ from headscope.head import Head
 from headscope.results.inspection import read_json
 
 PROFILE, MATRIX, EVIDENCE = "portrait_profile", "portrait_matrix", "portrait_evidence"
+NULL_NAMES = "portrait_null_names"  # attribute: the first null token, and the last if another
 INKS = ("sink", "named", "other")
 # The first null token, eight tokens before the query to eight behind it, the last null token.
 PLACES = ("first", *(f"{offset:+d}" if offset else "0" for offset in range(-8, 9)), "last")

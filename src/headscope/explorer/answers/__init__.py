@@ -22,6 +22,8 @@ from headscope.results.compare import Comparison as Compared
 from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
 from headscope.results.compare.differences import Kind, MeasureDifference
 from headscope.results.dataset import left_out
+from headscope.results.describe import PORTRAIT
+from headscope.results.evidence import PROFILE
 from headscope.results.measure import (
     BY_LAYER,
     GRID,
@@ -96,6 +98,7 @@ def summary(opened: OpenRun) -> sent.RunSummary:
         layers=axes["layer"].values.tolist() if "layer" in axes else [],
         heads=axes["head"].values.tolist() if "head" in axes else [],
         records=opened.has_records,
+        described=run.result is not None and {PORTRAIT, PROFILE} <= set(run.result.variables),
         closed={} if run.state != "complete" else dict(_closed(opened)),
     )
 

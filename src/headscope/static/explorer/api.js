@@ -7,7 +7,7 @@ import { fileBeside, isSite } from "./home.js";
 
 /**
  * @import { Header } from "../kinds/shared/data.js"
- * @import { Card, Clusters, Comparison, Difference, HeadRecords, Heads, InputText, Picture,
+ * @import { Card, Clusters, Comparison, Difference, HeadMap, HeadPortrait, HeadRecords, Heads, InputText, Picture,
  *   RunDetail, Said, Session, TextRequest } from "./types.js"
  */
 
@@ -38,6 +38,12 @@ export const askRun = (run) => ask(["runs", run]);
 /** @param {string} run @param {string} spec @returns {Promise<Picture>} */
 export const askPicture = (run, spec) =>
   isSite ? askSlice(["runs", run, "measures"], spec) : ask(["runs", run, "measures", spec]);
+
+/** @param {string} run @returns {Promise<HeadMap>} */
+export const askMap = (run) => ask(["runs", run, "map"]);
+
+/** @param {string} run @param {string} head @returns {Promise<HeadPortrait>} */
+export const askPortrait = (run, head) => ask(["runs", run, "portraits", head]);
 
 /** @param {string} run @returns {Promise<Heads>} */
 export const askHeads = (run) => ask(["runs", run, "heads"]);

@@ -29,6 +29,7 @@ import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 
 /** Loaded when they are first opened. @type {Record<string, () => Promise<Page>>} */
 const PAGES = {
+  map: async () => (await import("../pages/map.js")).mapPage,
   overview: async () => (await import("../pages/overview.js")).overviewPage,
   finder: async () => (await import("../pages/finder.js")).finderPage,
   head: async () => (await import("../pages/head.js")).headPage,
@@ -65,12 +66,12 @@ async function show() {
 
 /** @param {string} page @param {Record<string, string>} params @returns {Promise<Shown>} */
 async function render(page, params) {
-  const [session, found] = await Promise.all([askSession(), (PAGES[page] ?? PAGES.overview)()]);
+  const [session, found] = await Promise.all([askSession(), (PAGES[page] ?? PAGES.map)()]);
   const run = chosenRun(session, params.run);
   const unknown = found.needsRun && params.run && run?.slug !== params.run;
-  fillTop(top_, session, run, page in PAGES ? page : "overview", redrawAll);
+  fillTop(top_, session, run, page in PAGES ? page : "map", redrawAll);
   document.title =
-    `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Overview")} · ` +
+    `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Map of heads")} · ` +
     `${run?.slug ?? "Headscope"}`;
   document.documentElement.toggleAttribute("data-embedded", page === "embed");
   fluid = found.fluid ?? false;
@@ -103,8 +104,8 @@ function withHelp(page, nodes) {
   const place = nodes.findIndex(
     (node) => node instanceof HTMLElement && node.classList.contains("title"),
   );
-  if (page === "embed") return nodes;
-  const help = h("p", { class: "help" }, HELP[page] ?? HELP.overview);
+  if (!HELP[page]) return nodes;
+  const help = h("p", { class: "help" }, HELP[page]);
   return [...nodes.slice(0, place + 1), help, ...nodes.slice(place + 1)];
 }
 

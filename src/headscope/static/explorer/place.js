@@ -12,7 +12,7 @@ export function here() {
   const file = window.location.pathname.replace(/^.*\//, "");
   const page = file.endsWith(ENDING) ? file.slice(0, file.length - ENDING.length) : file;
   return {
-    page: page === "index" || !page ? "overview" : page,
+    page: page === "index" || !page ? "map" : page,
     params: Object.fromEntries(new URLSearchParams(window.location.search)),
   };
 }

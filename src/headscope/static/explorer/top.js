@@ -15,7 +15,8 @@ const ICON = new URL("./icon.svg", import.meta.url).href;
 
 /** @type {Record<string, string>} */
 export const PAGE_NAMES = {
-  overview: "Overview",
+  map: "Map of heads",
+  overview: "Measures",
   finder: "Find heads",
   head: "Head card",
   clusters: "Clusters",
@@ -82,7 +83,7 @@ export function fillTop(top, session, run, page, onTheme) {
   const focused = document.activeElement?.id;
   const brand = h(
     "a",
-    { class: "brand", href: address("overview", {}) },
+    { class: "brand", href: address("map", {}) },
     h("img", { src: ICON, alt: "", width: 26, height: 26 }),
     "Headscope",
   );

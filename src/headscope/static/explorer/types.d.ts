@@ -19,6 +19,7 @@ export interface RunSummary {
   layers: number[];
   heads: number[];
   records: boolean;
+  described: boolean;
   closed: Record<string, string>;
 }
 
@@ -53,6 +54,7 @@ export interface RunDetail {
   layers: number[];
   heads: number[];
   records: boolean;
+  described: boolean;
   closed: Record<string, string>;
   about: Record<string, unknown>;
   measures: MeasureEntry[];
@@ -113,6 +115,85 @@ export interface Published {
   source: string;
   value: number | null;
   at: Record<string, string>;
+}
+
+/** What every head of a run looks at. */
+export interface HeadMap {
+  layers: number[];
+  heads: number[];
+  causal: boolean;
+  nulls: string[];
+  summary: string;
+  roles: RoleCount[];
+  cells: HeadCell[];
+}
+
+/** How many heads have a short name. */
+export interface RoleCount {
+  role: string;
+  group: "even" | "marks" | "position" | "repetition" | "sink" | "syntax" | "token" | "unnamed" | "word class";
+  heads: number;
+}
+
+/** A head on the map of heads. */
+export interface HeadCell {
+  name: string;
+  layer: number;
+  head: number;
+  role: string;
+  group: "even" | "marks" | "position" | "repetition" | "sink" | "syntax" | "token" | "unnamed" | "word class";
+  share: number | null;
+  explained: number | null;
+  sentence: string;
+  bars: number[][];
+}
+
+/** What shows that a head looks where its sentence says. */
+export interface HeadPortrait {
+  cell: HeadCell;
+  nulls: string[];
+  causal: boolean;
+  parts: ExplainedShare[];
+  matrix: number[];
+  examples: HeadExample[];
+  surprises: Surprise[];
+}
+
+/** What one kind of feature explains of a head's attention. */
+export interface ExplainedShare {
+  group: "even" | "marks" | "position" | "repetition" | "sink" | "syntax" | "token" | "unnamed" | "word class";
+  share: number;
+  share_of_rest: number | null;
+}
+
+/** Some tokens of a text, and the largest weights between them. */
+export interface HeadExample {
+  tokens: string[];
+  begins: boolean[];
+  after_gap: number[];
+  null: number[];
+  same: number[];
+  arcs: Arc[];
+}
+
+/** A weight between two tokens of an example, by their places; ink counts in INKS. */
+export interface Arc {
+  query: number;
+  key: number;
+  weight: number;
+  ink: number;
+}
+
+/** A weight that the portrait does not expect, in its context. */
+export interface Surprise {
+  tokens: string[];
+  begins: boolean[];
+  goes_before: boolean;
+  goes_on: boolean;
+  query: number;
+  key: number;
+  weight: number;
+  expected: number;
 }
 
 /** Every head of a run. */

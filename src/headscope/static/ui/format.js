@@ -123,3 +123,8 @@ export function finite(values) {
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+/** @param {number} share @returns {string} in whole per cent */
+export function percent(share) {
+  return `${Math.round(100 * share)}\u202f%`;
+}

@@ -1,0 +1,127 @@
+"""The map of heads, and what shows the portrait of one of them."""
+
+import json
+
+import numpy as np
+import xarray as xr
+
+from headscope.explorer import wire as sent
+from headscope.explorer.answers.card import find_head
+from headscope.explorer.answers.runs import OpenRun
+from headscope.explorer.wire import RefusedError
+from headscope.head import Head
+from headscope.results.dataset import left_out
+from headscope.results.describe import PORTRAIT, read_description
+from headscope.results.evidence import MATRIX, NULL_NAMES, PROFILE, Evidence, read_evidence
+from headscope.results.head_map import MapCell, map_heads
+from headscope.results.measure import GRID, RoleGroup
+
+GROUPS: dict[str, RoleGroup] = {
+    "sink": "sink", "position": "position", "marks": "marks", "repetition": "repetition",
+    "token": "token", "word_class": "word class", "syntax": "syntax",
+}  # fmt: skip
+
+
+def is_described(data: xr.Dataset) -> bool:
+    """Whether a run says what its heads look at, and has what shows it."""
+    return PORTRAIT in data and PROFILE in data
+
+
+def head_map(opened: OpenRun) -> sent.HeadMap:
+    """What every head of a run looks at."""
+    data = described(opened)
+    summary = map_heads(data)
+    assert summary is not None
+    bars = thousandths(data)
+    cells = zip(summary.cells, bars, strict=True)
+    return sent.HeadMap(
+        layers=data["layer"].values.tolist(),
+        heads=data["head"].values.tolist(),
+        causal=is_causal(data),
+        nulls=null_names(data),
+        summary=summary.summary,
+        roles=[sent.RoleCount(each.name, each.group, each.heads) for each in summary.names],
+        cells=[_cell(data, cell, of_head) for cell, of_head in cells],
+    )
+
+
+def portrait(opened: OpenRun, name: str) -> sent.HeadPortrait:
+    """What shows that a head looks where its sentence says."""
+    data = described(opened)
+    head = find_head(data, name)
+    summary = map_heads(data)
+    assert summary is not None
+    place = [cell.head for cell in summary.cells].index(str(head))
+    evidence = read_evidence(data, head) or Evidence((), ())
+    matrix = data[MATRIX].sel(head._asdict()).values
+    return sent.HeadPortrait(
+        cell=_cell(data, summary.cells[place], thousandths(data)[place]),
+        nulls=null_names(data),
+        causal=is_causal(data),
+        parts=explained_parts(data, head),
+        matrix=matrix.ravel().tolist(),
+        examples=evidence.examples,
+        surprises=evidence.surprises,
+    )
+
+
+def described(opened: OpenRun) -> xr.Dataset:
+    """The result of a run that describes its heads; a RefusedError that says why it does not."""
+    data = opened.data
+    if is_described(data):
+        return data
+    reason = left_out(data).get("explained", "run the study again in a new directory")
+    raise RefusedError(409, f"The run {opened.slug} describes no head: {reason}.")
+
+
+def is_causal(data: xr.Dataset) -> bool:
+    """Whether tokens see only what stands before them."""
+    return bool(data.attrs.get("is_causal", False))
+
+
+def null_names(data: xr.Dataset) -> list[str]:
+    """What the first and the last null token are called."""
+    return json.loads(data.attrs.get(NULL_NAMES, "[]"))
+
+
+def thousandths(data: xr.Dataset) -> list[list[list[int]]]:
+    """The bars of all heads, in the order of layers and heads."""
+    bars = data[PROFILE].transpose(*GRID, "ink", "ink_place").values
+    return np.round(1000 * bars).astype(int).reshape(-1, *bars.shape[2:]).tolist()
+
+
+def _cell(data: xr.Dataset, cell: MapCell, bars: list[list[int]]) -> sent.HeadCell:
+    head = Head(cell.layer, cell.number)
+    stored = str(data[PORTRAIT].sel(head._asdict()).item())
+    facts = read_description(head, cell.sentence, stored).facts
+    is_sink = cell.group == "sink"
+    share = next((fact.value for fact in facts if (fact.group == "sink") == is_sink), None)
+    return sent.HeadCell(
+        name=cell.head,
+        layer=cell.layer,
+        head=cell.number,
+        role=cell.name,
+        group=cell.group,
+        share=None if cell.group in ("even", "unnamed") else share,
+        explained=cell.explained,
+        sentence=cell.sentence,
+        bars=bars,
+    )
+
+
+def explained_parts(data: xr.Dataset, head: Head) -> list[sent.ExplainedShare]:
+    """What each kind of feature explains of a head: of all, and of what null tokens leave."""
+    at = head._asdict()
+    gained = data["explained_by_numerator"].sel(at).sum("group")
+    total = float(data["explained_by_denominator"].sel(at).sum())
+    rest = float(data["explained_rest_denominator"].sel(at).sum())
+    if not np.isfinite(float(data["explained"].sel(at))):
+        return []
+    return [
+        sent.ExplainedShare(
+            GROUPS[name], max(gain / total, 0.0), max(gain / rest, 0.0) if name != "sink" else None
+        )
+        for name, gain in zip(
+            gained["explained_with"].values.tolist(), gained.values.tolist(), strict=True
+        )
+    ]

@@ -1,0 +1,336 @@
+/** The map of heads: what every head of a run looks at, at first sight, with a card beside it. */
+
+import { headMap, inOrder, roleInk } from "../charts/headmap.js";
+import { askMap, askPortrait, askRun } from "../explorer/api.js";
+import { defaultSpec, menu } from "../explorer/controls.js";
+import { address, change, go, here } from "../explorer/place.js";
+import { h } from "../ui/dom.js";
+import { percent } from "../ui/format.js";
+import { overviewPage } from "./overview.js";
+import { hintOf, portraitParts, roleBadge, sentenceOf } from "./portrait.js";
+
+/**
+ * @import { Context, Page } from "../explorer/main.js"
+ * @import { Drawn, Order } from "../charts/headmap.js"
+ * @import { HeadCell, HeadMap, RunDetail } from "../explorer/types.js"
+ */
+
+const PAUSE = 120; // milliseconds that a pointer rests on a head before its hint is asked for
+const HINT = 400; // pixels
+const MARGIN = 8;
+const PHONE = "(max-width: 640px)";
+
+/** @type {Page} */
+export const mapPage = {
+  needsRun: true,
+  async render(context) {
+    if (!context.run?.described) return overviewPage.render(context);
+    const [run, map] = await Promise.all([askRun(context.run.slug), askMap(context.run.slug)]);
+    const page = new MapPage(context, run, map);
+    return { nodes: page.nodes(), ready: () => page.ready(), leave: () => page.leave() };
+  },
+};
+
+/** The map, its legend and the card of the head that is chosen. */
+class MapPage {
+  /** @param {Context} context @param {RunDetail} run @param {HeadMap} map */
+  constructor(context, run, map) {
+    this.run = run;
+    this.map = map;
+    this.params = context.params;
+    /** @type {Order} */
+    this.order = context.params.order === "role" ? "role" : "layer";
+    this.roles = new Set((context.params.roles ?? "").split("|").filter(Boolean));
+    this.chosen = this.cell(context.params.head) ?? telling(map);
+    this.place = h("section", { class: "map-place", "aria-label": "Map of heads" });
+    this.card = h("aside", { class: "map-card", id: "card", "aria-label": "The chosen head" });
+    this.hint = h("div", { class: "map-hint", "aria-hidden": "true" });
+    this.asked = 0;
+    this.timer = 0;
+  }
+
+  /** @param {string | undefined} name */
+  cell(name) {
+    return this.map.cells.find((cell) => cell.name === name);
+  }
+
+  /** @returns {Node[]} */
+  nodes() {
+    const parts = this.map.summary.split(/(\d+(?: %)?)/);
+    const summary = parts.map((part, i) => (i % 2 ? h("strong", {}, part) : part));
+    return [
+      h(
+        "div",
+        { class: "title" },
+        h("h1", {}, "What does each attention head look at?"),
+        h("span", { class: "space" }),
+        this.tools(),
+      ),
+      h("p", { class: "map-summary" }, ...summary),
+      this.legend(),
+      h("div", { class: "map-page" }, this.place, this.card),
+      this.sentences(),
+      this.hint,
+    ];
+  }
+
+  ready() {
+    this.draw();
+    if (this.chosen) void this.open(this.chosen, false);
+  }
+
+  leave() {
+    window.clearTimeout(this.timer);
+    document.body.classList.remove("with-sheet");
+  }
+
+  tools() {
+    const orders = [
+      { value: "layer", text: "by layer" },
+      { value: "role", text: "by role" },
+    ];
+    const measures = [{ value: "", text: "what it looks at" }].concat(
+      this.run.measures.map((measure) => ({ value: measure.name, text: measure.title })),
+    );
+    return h(
+      "div",
+      { class: "controls bare" },
+      menu({
+        id: "order",
+        label: "Order",
+        value: this.order,
+        options: orders,
+        onChange: (order) => {
+          this.order = order === "role" ? "role" : "layer";
+          change({ order: order === "role" ? order : null }, { replace: true, quiet: true });
+          this.draw();
+        },
+      }),
+      menu({
+        id: "colour-by",
+        label: "Colour by",
+        value: "",
+        options: measures,
+        onChange: (name) =>
+          go("overview", { run: this.run.slug, measure: defaultSpec(this.run.measures, name) }),
+      }),
+    );
+  }
+
+  legend() {
+    const chips = inOrder(this.map.roles).map(({ role, group, heads }) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "role-chip",
+          "data-group": group,
+          "aria-pressed": String(this.roles.has(role)),
+          style: `--c: ${roleInk(group)}`,
+          click: (event) => this.toggle(role, /** @type {HTMLElement} */ (event.currentTarget)),
+        },
+        h("i", {}),
+        role,
+        h("b", {}, heads),
+      ),
+    );
+    return h("div", { class: "map-legend", role: "group", "aria-label": "Show only" }, ...chips);
+  }
+
+  /** @param {string} role @param {HTMLElement} chip */
+  toggle(role, chip) {
+    if (!this.roles.delete(role)) this.roles.add(role);
+    chip.setAttribute("aria-pressed", String(this.roles.has(role)));
+    this.drawn?.filter(this.roles);
+    change({ roles: [...this.roles].join("|") || null }, { replace: true, quiet: true });
+  }
+
+  draw() {
+    this.drawn = headMap(this.map, {
+      order: this.order,
+      onOpen: (cell) => void this.open(cell, true),
+      onLook: (cell, node) => this.look(cell, node),
+    });
+    const [first, last] = this.map.nulls;
+    const ends = this.map.causal
+      ? `Bars: mean weight on ${this.nullName(first)}, then on the eight tokens before and on the ` +
+        "word itself (ticked). "
+      : `Bars: mean weight on ${first ?? "the first token"}, on eight tokens before and after the ` +
+        `word itself (ticked)${last ? `, and on ${last}` : ""}. `;
+    const key = `${ends}Colour: the part that the name accounts for. The stronger the ground, the more of the head is explained.`;
+    this.place.replaceChildren(this.drawn.node, h("p", { class: "caption" }, key));
+    this.drawn.filter(this.roles);
+    this.drawn.mark(this.chosen?.name ?? null);
+  }
+
+  /** @param {string | undefined} name */
+  nullName(name) {
+    return !name || name === "first token" ? "the first token" : name;
+  }
+
+  /**
+   * The card of a head; a sheet from below on a phone, once it was chosen by hand.
+   * @param {HeadCell} cell
+   * @param {boolean} byHand
+   */
+  async open(cell, byHand) {
+    const mine = ++this.asked;
+    this.chosen = cell;
+    this.drawn?.mark(cell.name);
+    this.look(null, this.card);
+    if (byHand) {
+      change({ head: cell.name }, { replace: true, quiet: true });
+      this.card.classList.add("open");
+      document.body.classList.add("with-sheet");
+    }
+    const portrait = await askPortrait(this.run.slug, cell.name);
+    if (mine !== this.asked) return;
+    this.card.style.setProperty("--c", roleInk(cell.group));
+    const room = Math.max(280, this.card.clientWidth - 44);
+    this.card.replaceChildren(this.heading(cell), ...portraitParts(portrait, room));
+    this.card.scrollTop = 0;
+    if (byHand && window.matchMedia(PHONE).matches)
+      document.getElementById(`map-${cell.name}`)?.scrollIntoView({ block: "center" });
+  }
+
+  /** @param {HeadCell} cell */
+  heading(cell) {
+    const at = this.map.cells.indexOf(cell);
+    const step = (
+      /** @type {number} */ by,
+      /** @type {string} */ text,
+      /** @type {string} */ label,
+    ) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "button small",
+          id: `card-${by < 0 ? "previous" : "next"}`,
+          "aria-label": label,
+          disabled: !this.map.cells[at + by],
+          click: () => this.step(by),
+        },
+        text,
+      );
+    const close = h(
+      "button",
+      {
+        type: "button",
+        class: "button small close",
+        "aria-label": "Close",
+        click: () => this.close(),
+      },
+      "×",
+    );
+    return h(
+      "div",
+      { class: "card-head" },
+      h("h2", {}, cell.name),
+      roleBadge(cell),
+      h("span", { class: "space" }),
+      step(-1, "‹", "Previous head"),
+      step(1, "›", "Next head"),
+      h(
+        "a",
+        { class: "button small", href: address("head", { run: this.run.slug, head: cell.name }) },
+        "All measures",
+      ),
+      close,
+    );
+  }
+
+  /** @param {number} by */
+  async step(by) {
+    const next = this.map.cells[this.map.cells.indexOf(/** @type {HeadCell} */ (this.chosen)) + by];
+    await this.open(next, true);
+    const button = document.getElementById(`card-${by < 0 ? "previous" : "next"}`);
+    button?.focus({ preventScroll: true });
+  }
+
+  close() {
+    this.card.classList.remove("open");
+    document.body.classList.remove("with-sheet");
+    document.getElementById(`map-${this.chosen?.name}`)?.focus();
+  }
+
+  /** @param {HeadCell | null} cell @param {HTMLElement} node */
+  look(cell, node) {
+    window.clearTimeout(this.timer);
+    this.hint.classList.remove("on");
+    if (!cell || cell === this.chosen || !window.matchMedia("(hover: hover)").matches) return;
+    this.timer = window.setTimeout(async () => {
+      const asked = this.timer;
+      const parts = await hintOf(this.run.slug, cell, HINT - 30);
+      if (asked !== this.timer) return;
+      this.hint.replaceChildren(...parts);
+      this.putHint(node.getBoundingClientRect());
+    }, PAUSE);
+  }
+
+  /** Below the cell where there is room, else above it. @param {DOMRect} box */
+  putHint(box) {
+    const { offsetHeight: height, offsetWidth: width } = this.hint;
+    const below = box.bottom + MARGIN;
+    const top = below + height > window.innerHeight - MARGIN ? box.top - height - MARGIN : below;
+    const left = box.left + box.width / 2 - width / 2;
+    const most = window.innerWidth - width - MARGIN;
+    this.hint.style.top = `${Math.max(MARGIN, top)}px`;
+    this.hint.style.left = `${Math.max(MARGIN, Math.min(most, left))}px`;
+    this.hint.classList.add("on");
+  }
+
+  /** All sentences, folded on screen and printed below the map. */
+  sentences() {
+    const rows = this.map.cells.map((cell) =>
+      h(
+        "tr",
+        {},
+        h(
+          "td",
+          {},
+          h("a", { href: address("head", { run: this.run.slug, head: cell.name }) }, cell.name),
+        ),
+        h("td", {}, roleBadge(cell)),
+        h(
+          "td",
+          {},
+          ...sentenceOf(cell)
+            .map((part) => part?.textContent ?? "")
+            .join(" "),
+        ),
+        h("td", { class: "numeric" }, cell.explained === null ? "even" : percent(cell.explained)),
+      ),
+    );
+    const head = ["Head", "Role", "What it looks at", "Explained"].map((name) =>
+      h("th", { scope: "col", class: "plain" }, name),
+    );
+    const table = h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+    const fold = h(
+      "details",
+      { class: "map-sentences" },
+      h("summary", {}, "All sentences"),
+      h(
+        "div",
+        { class: "scroll", tabindex: 0, role: "group", "aria-label": "All sentences" },
+        table,
+      ),
+    );
+    window.addEventListener("beforeprint", () => (fold.open = true), { once: true });
+    return fold;
+  }
+}
+
+/**
+ * The head that a visitor sees first: the one that follows syntax, or else looks furthest from the
+ * ordinary, with the largest share.
+ * @param {HeadMap} map
+ */
+function telling(map) {
+  const groups = ["syntax", "repetition", "word class", "token", "marks", "position"];
+  for (const group of groups) {
+    const cells = map.cells.filter((cell) => cell.group === group);
+    if (cells.length) return cells.sort((a, b) => (b.share ?? 0) - (a.share ?? 0))[0];
+  }
+  return map.cells[0];
+}
