@@ -29,7 +29,7 @@ from headscope.explorer import addresses
 from headscope.explorer.addresses import Answer
 from headscope.explorer.answers.runs import Library, Sources
 from headscope.explorer.description import describe
-from headscope.explorer.pages import PAGES
+from headscope.explorer.pages import PAGES, explorer_script
 from headscope.explorer.safety import Access, Guard
 from headscope.explorer.texts import Texts
 from headscope.explorer.wire import Limits, Refusal, RefusedError, TextRequest, read_request
@@ -213,9 +213,14 @@ def file_routes() -> list[BaseRoute]:
         headers = {"cache-control": "no-cache"}
         return Response(theme.css_variables(), media_type="text/css", headers=headers)
 
+    def code(request: Request) -> Response:
+        headers = {"cache-control": "no-cache"}
+        return Response(explorer_script(), media_type="text/javascript", headers=headers)
+
     return [
         *(Route(f"/{name}", page) for name in ("", *PAGES)),
         Route("/theme.css", colors),
+        Route("/explorer.js", code),
         Mount("/static", own),
     ]
 

@@ -2,16 +2,19 @@
 
 ```
 index.html overview.html head.html …   one document under every page's name
-static theme.css                         what a server would send
-data/session.json                        the runs
-data/runs/RUN.json                       a run and its measures
-data/runs/RUN/measures/NAME.json         all slices of a measure
-data/runs/RUN/heads/L0H0.json            a head's card; records/ and inputs/ beside it
-data/compare/A/B.json                    two runs of one study
+explorer.js static theme.css             what a server would send
+data/session.js                          the runs
+data/runs/RUN.js                         a run and its measures
+data/runs/RUN/map.js                     the map of heads; portraits/ has what shows each head
+data/runs/RUN/measures/NAME.js           all slices of a measure
+data/runs/RUN/heads/L0H0.js              a head's card; records/ and inputs/ beside it
+data/compare/A/B.js                      two runs of one study
 site.json                                says that the folder is a site
 ```
 
-No file names another by more than a relative path: the folder works wherever it is put.
+No file names another by more than a relative path: the folder works wherever it is put, also where
+it is opened from a disk. A browser then reads no file but scripts, so every answer is one: the JSON
+of the server in a call of `headscopeAnswer`.
 """
 
 import json
@@ -32,7 +35,7 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.explorer import addresses
 from headscope.explorer.addresses import Answer
 from headscope.explorer.answers.runs import Library, OpenRun, Sources
-from headscope.explorer.pages import PAGES, POLICY
+from headscope.explorer.pages import PAGES, POLICY, explorer_script
 from headscope.explorer.wire import LIMITS, ModelFacts, Refusal, RefusedError, TextLimits
 from headscope.files import find_place
 from headscope.progress import show_progress
@@ -72,7 +75,7 @@ def _write_all(folder: Path, library: Library) -> None:
     sources = Sources(library, lambda: ModelFacts("", "none", NO_MODEL), limits)
     wanted = list(_answers(sources))
     for path, make in show_progress(wanted, len(wanted), "files", label="Site"):
-        _write(folder / "data" / f"{path}.json", make)
+        _write(folder / "data" / f"{path}.js", make)
     for name in ("index", *PAGES):
         (folder / f"{name}.html").write_text(_document(), encoding="utf-8")
 
@@ -100,15 +103,14 @@ def _claim(folder: Path) -> None:
 
 
 def _write_files(folder: Path) -> None:
-    """The modules and styles, under the paths that they have to each other."""
+    """The script, the styles and the icon, under the paths that the document names."""
     source = Path(str(files("headscope").joinpath("static")))
-    for file in sorted(path for path in source.rglob("*") if path.is_file()):
-        if file.name.endswith((".d.ts", ".html")):
-            continue
+    for file in sorted(path for path in source.rglob("*") if path.suffix in (".css", ".svg")):
         target = folder / "static" / file.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
     (folder / "theme.css").write_text(theme.css_variables(), encoding="utf-8")
+    (folder / "explorer.js").write_text(explorer_script(), encoding="utf-8")
 
 
 def _document() -> str:
@@ -166,7 +168,8 @@ def _write(path: Path, make: Callable[[], Any]) -> None:
     except (RefusedError, HeadscopeError) as mistake:
         made = Refusal(str(mistake))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.encode(rounded(msgspec.to_builtins(made))))
+    answer = msgspec.json.encode(rounded(msgspec.to_builtins(made)))
+    path.write_bytes(b"headscopeAnswer(" + answer + b");\n")
 
 
 def rounded(value: Any) -> Any:

@@ -53,7 +53,8 @@ REACH = 8  # tokens before and after the query that have a bar
 PASSAGES = 10  # that are read besides the sentences; twice as many where there are no sentences
 EXAMPLES, SURPRISES = 3, 4
 FEWEST, MOST = 8, 15  # tokens of an example, null ones included
-WINDOW = 12  # tokens of an example out of a longer text
+LONGEST_EXAMPLE = 56  # characters
+WINDOW = 10  # tokens of an example out of a longer text
 LEAST_WEIGHT, LEAST_EVEN = 0.1, 0.04  # of an arc; of a head that looks everywhere
 ARCS, ARCS_EVEN = 18, 40
 STRONG, FAR_FROM = 0.2, 2.0  # of a surprise: its weight, and how many times the expected one
@@ -390,7 +391,7 @@ class Shown:
         text = self.pairs.texts[number]
         place = {token: at for at, token in enumerate(tokens)}
         return HeadExample(
-            tuple(text.tokens.labels[token].strip() for token in tokens),
+            tuple(shown_token(text, token) for token in tokens),
             tuple(begins_word(text, token) for token in tokens),
             tuple(
                 at for at, token in enumerate(tokens) if token != (tokens[at - 1] + 1 if at else 0)
@@ -424,7 +425,7 @@ class Shown:
                 start -= 1
             tokens = range(start, stop)
             yield Surprise(
-                tuple(text.tokens.labels[token].strip() for token in tokens),
+                tuple(shown_token(text, token) for token in tokens),
                 tuple(begins_word(text, token) for token in tokens),
                 start > 0,
                 stop < len(text),
@@ -449,7 +450,7 @@ def names_of_ends(text: Text) -> list[str]:
     nulls = np.flatnonzero(text.null).tolist()
     return [
         text.tokens.labels[token].strip() if text.tokens.special[token] else "first token"
-        for token in dict.fromkeys((nulls[:1] + nulls[-1:]))
+        for token in dict.fromkeys(nulls[:1] + nulls[-1:])
     ]
 
 
@@ -458,7 +459,7 @@ def windows_of(texts: Sequence[Text]) -> Iterator[Window]:
     short = [
         Window(number, 0, len(text))
         for number, text in enumerate(texts)
-        if FEWEST <= len(text) <= MOST
+        if FEWEST <= len(text) <= MOST and len(text.sentence.text) <= LONGEST_EXAMPLE
     ]
     yield from short
     if len(short) >= EXAMPLES:
@@ -477,6 +478,12 @@ def places_in_matrix(text: Text) -> Int[np.ndarray, "token"]:
         place[: SIDE // 2] = np.arange(SIDE // 2)
         place[-SIDE // 2 :] = np.arange(SIDE // 2, SIDE)
     return place
+
+
+def shown_token(text: Text, token: int) -> str:
+    """A token without the space before it and without the mark of a later piece."""
+    label = text.tokens.labels[token].strip()
+    return label if begins_word(text, token) else label.removeprefix("##") or label
 
 
 def begins_word(text: Text, token: int) -> bool:

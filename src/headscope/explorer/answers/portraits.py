@@ -1,6 +1,7 @@
 """The map of heads, and what shows the portrait of one of them."""
 
 import json
+from functools import lru_cache
 
 import numpy as np
 import xarray as xr
@@ -27,6 +28,7 @@ def is_described(data: xr.Dataset) -> bool:
     return PORTRAIT in data and PROFILE in data
 
 
+@lru_cache(maxsize=16)
 def head_map(opened: OpenRun) -> sent.HeadMap:
     """What every head of a run looks at."""
     data = described(opened)
@@ -47,17 +49,14 @@ def head_map(opened: OpenRun) -> sent.HeadMap:
 
 def portrait(opened: OpenRun, name: str) -> sent.HeadPortrait:
     """What shows that a head looks where its sentence says."""
-    data = described(opened)
+    data, whole = described(opened), head_map(opened)
     head = find_head(data, name)
-    summary = map_heads(data)
-    assert summary is not None
-    place = [cell.head for cell in summary.cells].index(str(head))
     evidence = read_evidence(data, head) or Evidence((), ())
     matrix = data[MATRIX].sel(head._asdict()).values
     return sent.HeadPortrait(
-        cell=_cell(data, summary.cells[place], thousandths(data)[place]),
-        nulls=null_names(data),
-        causal=is_causal(data),
+        cell=next(cell for cell in whole.cells if cell.name == str(head)),
+        nulls=whole.nulls,
+        causal=whole.causal,
         parts=explained_parts(data, head),
         matrix=matrix.ravel().tolist(),
         examples=evidence.examples,

@@ -3,13 +3,20 @@
  * Answers are kept: a run does not change under a visitor's eyes until a reload.
  */
 
-import { fileBeside, isSite } from "./home.js";
+import { h } from "../ui/dom.js";
+import { isSite } from "./home.js";
 
 /**
  * @import { Header } from "../kinds/shared/data.js"
  * @import { Card, Clusters, Comparison, Difference, HeadMap, HeadPortrait, HeadRecords, Heads, InputText, Picture,
  *   RunDetail, Said, Session, TextRequest } from "./types.js"
  */
+
+if (isSite) {
+  /** @type {any} */ (window).headscopeAnswer = (/** @type {unknown} */ answer) => {
+    /** @type {any} */ (window).headscopeAnswer.taken = answer; // its script's load event follows
+  };
+}
 
 /** @type {Map<string, Promise<unknown>>} */
 const known = new Map();
@@ -28,7 +35,7 @@ export const askSession = () => ask(["session"]);
 
 /** @returns {Promise<Session>} the session as it is now */
 export function askSessionAgain() {
-  known.delete(addressOf(["session"]));
+  known.delete("session");
   return askSession();
 }
 
@@ -89,28 +96,42 @@ async function askSlice(path, spec) {
  * @returns {Promise<Answer>}
  */
 function ask(path) {
-  const address = addressOf(path);
-  const answer = known.get(address) ?? fetch(address).then(read);
+  const address = path.map(encodeURIComponent).join("/");
+  const answer =
+    known.get(address) ?? (isSite ? readFile(address) : fetch(`/api/${address}`).then(read));
   known.set(address, answer);
   answer.catch(() => known.delete(address));
   return /** @type {Promise<Answer>} */ (answer);
 }
 
-/** @param {string[]} path @returns {string} */
-function addressOf(path) {
-  const parts = path.map(encodeURIComponent).join("/");
-  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}`;
+/**
+ * What a file of a site holds. It is a script, because a page that was opened from a disk may read
+ * nothing else; it hands its answer to `headscopeAnswer`.
+ * @param {string} address
+ * @returns {Promise<unknown>}
+ */
+function readFile(address) {
+  return new Promise((resolve, reject) => {
+    const script = h("script", { src: `data/${address}.js` });
+    script.addEventListener("load", () => {
+      const body = /** @type {any} */ (window).headscopeAnswer.taken;
+      script.remove();
+      if (typeof body === "object" && "error" in body) reject(new Refused(409, body.error));
+      else resolve(body);
+    });
+    script.addEventListener("error", () =>
+      reject(new Refused(404, "This site has no file for what the address names.")),
+    );
+    document.head.append(script);
+  });
 }
 
 /** @param {Response} response @returns {Promise<unknown>} */
 async function read(response) {
-  if (isSite && response.status === 404)
-    throw new Refused(404, "This site has no file for what the address names.");
   const body = await response
     .json()
     .catch(() => ({ error: `The server answered ${response.status}.` }));
-  // A site's file may hold a refusal.
-  if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error);
+  if (!response.ok) throw new Refused(response.status, body.error);
   return body;
 }
 

@@ -7,9 +7,7 @@ export const isSite = document.documentElement.dataset.site === "files";
 export const ENDING = isSite ? ".html" : "";
 
 /**
- * @param {string} path  of a file beside the pages
- * @returns {string} its address, whichever page is open
+ * Whether the pages were opened from a disk, where a browser lets no script change the address of
+ * the document or read another file.
  */
-export function fileBeside(path) {
-  return new URL(`../../${path}`, import.meta.url).href;
-}
+export const isOnDisk = window.location.protocol === "file:";

@@ -2,6 +2,7 @@
 
 import { askSession, Refused } from "./api.js";
 import { h } from "../ui/dom.js";
+import { PAGES } from "../pages/index.js";
 import { applyTheme, onSystemTheme } from "./look.js";
 import { failure, modelNote, runNotes, startPage } from "./messages.js";
 import { here, watchPlace } from "./place.js";
@@ -26,20 +27,6 @@ import { fillTop, HELP, PAGE_NAMES } from "./top.js";
  * @property {() => void} [ready]  called when the nodes are in the document
  * @property {() => void} [leave]  called before they are taken out
  */
-
-/** Loaded when they are first opened. @type {Record<string, () => Promise<Page>>} */
-const PAGES = {
-  map: async () => (await import("../pages/map.js")).mapPage,
-  overview: async () => (await import("../pages/overview.js")).overviewPage,
-  finder: async () => (await import("../pages/finder.js")).finderPage,
-  head: async () => (await import("../pages/head.js")).headPage,
-  embed: async () => (await import("../pages/embed.js")).embedPage,
-  clusters: async () => (await import("../pages/clusters.js")).clustersPage,
-  findings: async () => (await import("../pages/findings.js")).findingsPage,
-  tables: async () => (await import("../pages/tables.js")).tablesPage,
-  text: async () => (await import("../pages/text.js")).textPage,
-  compare: async () => (await import("../pages/compare.js")).comparePage,
-};
 
 const content = /** @type {HTMLElement} */ (document.getElementById("content"));
 const top_ = /** @type {HTMLElement} */ (document.getElementById("top"));
@@ -66,7 +53,8 @@ async function show() {
 
 /** @param {string} page @param {Record<string, string>} params @returns {Promise<Shown>} */
 async function render(page, params) {
-  const [session, found] = await Promise.all([askSession(), (PAGES[page] ?? PAGES.map)()]);
+  const session = await askSession();
+  const found = PAGES[page] ?? PAGES.map;
   const run = chosenRun(session, params.run);
   const unknown = found.needsRun && params.run && run?.slug !== params.run;
   fillTop(top_, session, run, page in PAGES ? page : "map", redrawAll);

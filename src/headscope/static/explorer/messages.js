@@ -2,28 +2,17 @@
 
 import { Refused } from "./api.js";
 import { h } from "../ui/dom.js";
-import { isSite } from "./home.js";
 import { address } from "./place.js";
 
 /** @import { RunSummary, Session } from "./types.js" */
 
 const UNANSWERED = "The explorer's server does not answer; is `headscope serve` still running?";
-const OPENED_AS_FILE =
-  "The site's files cannot be read from here; a browser reads them from a web server only: " +
-  "`python -m http.server` in their folder is one.";
-
 /** @param {unknown} error @returns {HTMLElement} */
 export function failure(error) {
   const known = error instanceof Refused;
   if (!known) console.error(error);
   const silent = error instanceof TypeError && /fetch/i.test(error.message);
-  const said = known
-    ? error.message
-    : silent
-      ? isSite
-        ? OPENED_AS_FILE
-        : UNANSWERED
-      : String(error);
+  const said = known ? error.message : silent ? UNANSWERED : String(error);
   return h(
     "div",
     { class: "note", role: "alert" },

@@ -1,6 +1,6 @@
 /** Where the visitor is: the page and its settings, all of it in the address. */
 
-import { ENDING, isSite } from "./home.js";
+import { ENDING, isOnDisk, isSite } from "./home.js";
 
 /** @typedef {{page: string, params: Record<string, string>}} Place */
 
@@ -39,6 +39,10 @@ export function address(page, params) {
 export function go(page, params, { replace = false, quiet = false } = {}) {
   const hash = replace && quiet ? window.location.hash : ""; // a view keeps its state there
   const target = address(page, params) + hash;
+  if (isOnDisk) {
+    if (!quiet) window.location.assign(target);
+    return;
+  }
   if (replace) window.history.replaceState(null, "", target);
   else window.history.pushState(null, "", target);
   if (!quiet) onMove();
@@ -67,6 +71,7 @@ function isPage(link) {
 /** @param {() => void} act  called whenever the place has changed */
 export function watchPlace(act) {
   onMove = act;
+  if (isOnDisk) return; // links load the document that they name
   window.addEventListener("popstate", act);
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;

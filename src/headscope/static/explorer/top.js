@@ -11,17 +11,16 @@ import { address, here, go } from "./place.js";
  */
 
 const NO_MODEL = "No model is loaded; start headscope serve with --model.";
-const ICON = new URL("./icon.svg", import.meta.url).href;
+const ICON = "static/explorer/icon.svg";
 
 /** @type {Record<string, string>} */
 export const PAGE_NAMES = {
   map: "Map of heads",
-  overview: "Measures",
   finder: "Find heads",
   head: "Head card",
+  overview: "Measures",
   clusters: "Clusters",
   findings: "Findings",
-  tables: "Tables",
   text: "Try a text",
   compare: "Compare",
 };

@@ -1,6 +1,6 @@
-/** Head card: everything the run knows about one head, and the sentences that show it. */
+/** Head card: what shows where a head looks, then everything that the run measured about it. */
 
-import { askCard, askRecords, askRun } from "../explorer/api.js";
+import { askCard, askPortrait, askRecords, askRun } from "../explorer/api.js";
 import { labelBars } from "../charts/bars.js";
 import { h } from "../ui/dom.js";
 import { figure } from "../charts/figure.js";
@@ -8,14 +8,16 @@ import { headNames } from "../explorer/heads.js";
 import { PLUS_MINUS, number, ordinal, plain, withError } from "../ui/format.js";
 import { menu } from "../explorer/controls.js";
 import { address, change } from "../explorer/place.js";
+import { roleInk } from "../charts/headmap.js";
 import { exemplarSection } from "./exemplars.js";
+import { portraitParts, roleBadge } from "./portrait.js";
 import { histogramPair, recordSections } from "./records.js";
 import { shareBox } from "./share.js";
 import { numberIn, sortable } from "../charts/table.js";
 
 /**
  * @import { Context, Page } from "../explorer/main.js"
- * @import { Card, Group, RunDetail } from "../explorer/types.js"
+ * @import { Card, Group, HeadPortrait, RunDetail } from "../explorer/types.js"
  */
 
 const MOST_BARS = 14;
@@ -27,25 +29,30 @@ export const headPage = {
     const slug = context.run?.slug ?? "";
     const run = await askRun(slug);
     const name = context.params.head || headNames(run)[0];
-    const [card, records] = await Promise.all([
+    const [card, records, portrait] = await Promise.all([
       askCard(slug, name),
       run.records ? askRecords(slug, name) : null,
+      run.described ? askPortrait(slug, name) : null,
     ]);
     const examples = exemplarSection(context, card);
     const kept = records ? recordSections(slug, records, context.params, context.room) : [];
+    const numbers = h(
+      "div",
+      { class: "split top-aligned", "data-wide": String(context.room > 900) },
+      measures(run, card, context),
+      nearest(run, card),
+    );
+    const groups = card.groups.map((group) => bars(group, context.room));
+    const measured = [numbers, h("div", { class: "pair" }, ...groups)];
     const nodes = [
-      title(run, card),
-      summary(run, card),
-      h(
-        "div",
-        { class: "split top-aligned", "data-wide": String(context.room > 900) },
-        measures(run, card, context),
-        nearest(run, card),
-      ),
-      histogramPair(card.histograms, context.room),
+      title(run, card, portrait),
+      portrait ? evidence(portrait, context.room) : null,
+      summary(run, card, portrait !== null),
+      ...(portrait ? [] : measured),
       ...kept,
-      kept.length && !card.exemplars.length && !context.session.model.name ? null : examples.node,
-      h("div", { class: "pair" }, ...card.groups.map((group) => bars(group, context.room))),
+      card.exemplars.length || context.session.model.name ? examples.node : null,
+      histogramPair(card.histograms, context.room),
+      portrait ? fold("All measures", ...measured) : null,
     ];
     return {
       nodes: nodes.flatMap((node) => node ?? []),
@@ -55,8 +62,32 @@ export const headPage = {
   },
 };
 
-/** @param {RunDetail} run @param {Card} card */
-function title(run, card) {
+/**
+ * What shows the portrait, in two columns where there is room.
+ * @param {HeadPortrait} portrait
+ * @param {number} room
+ */
+function evidence(portrait, room) {
+  const wide = room > 900;
+  const parts = portraitParts(portrait, wide ? (room - 80) / 2 : room - 36);
+  return h(
+    "section",
+    {
+      class: "figure evidence",
+      "data-wide": String(wide),
+      style: `--c: ${roleInk(portrait.cell.group)}`,
+    },
+    ...parts,
+  );
+}
+
+/** @param {string} name @param {Node[]} nodes */
+function fold(name, ...nodes) {
+  return h("details", { class: "fold" }, h("summary", {}, name), ...nodes);
+}
+
+/** @param {RunDetail} run @param {Card} card @param {HeadPortrait | null} portrait */
+function title(run, card, portrait) {
   const all = headNames(run);
   const place = all.indexOf(card.name);
   const step = (
@@ -84,7 +115,9 @@ function title(run, card) {
     value: card.name,
     onChange: (name) => change({ head: name, exemplar: null, text: null }),
   });
-  const badge = card.behaviour ? h("span", { class: "badge" }, plain(card.behaviour)) : null;
+  const badge = portrait
+    ? roleBadge(portrait.cell)
+    : card.behaviour && h("span", { class: "badge" }, plain(card.behaviour));
   return h(
     "div",
     { class: "title" },
@@ -106,8 +139,9 @@ function title(run, card) {
  * What the run says of the head: its best rank, the tables that name it, why it was chosen.
  * @param {RunDetail} run
  * @param {Card} card
+ * @param {boolean} isDescribed  whether a portrait says what it looks at
  */
-function summary(run, card) {
+function summary(run, card, isDescribed) {
   const ranked = card.measures.flatMap((one) =>
     one.rank === null ? [] : [{ ...one, rank: one.rank }],
   );
@@ -130,16 +164,17 @@ function summary(run, card) {
         `: ${mentions(card)}. `,
       ]
     : [];
-  const looks = card.looks
-    ? h(
-        "p",
-        { class: "lead" },
-        h("strong", {}, card.looks.sentence),
-        card.looks.share === null
-          ? ""
-          : `; accounts for ${Math.round(100 * card.looks.share)} % of its attention`,
-      )
-    : null;
+  const looks =
+    card.looks && !isDescribed
+      ? h(
+          "p",
+          { class: "lead" },
+          h("strong", {}, card.looks.sentence),
+          card.looks.share === null
+            ? ""
+            : `; accounts for ${Math.round(100 * card.looks.share)} % of its attention`,
+        )
+      : null;
   return h(
     "div",
     {},
