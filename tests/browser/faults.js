@@ -32,7 +32,20 @@
     if (document.querySelectorAll(need).length < 1) faults.push(`no ${need}`);
   }
   if (!document.documentElement.lang) faults.push("no language");
-  const parse = (text) => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  // Whatever a colour is written in, a painted pixel has red, green, blue and opacity.
+  const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map();
+  const parse = (text) => {
+    if (!known.has(text)) {
+      pen.clearRect(0, 0, 1, 1);
+      pen.fillStyle = "transparent";
+      pen.fillStyle = text;
+      pen.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = pen.getImageData(0, 0, 1, 1).data;
+      known.set(text, [r, g, b, a / 255]);
+    }
+    return known.get(text);
+  };
   const light = ([r, g, b]) => {
     const [x, y, z] = [r, g, b].map((v) =>
       v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4,

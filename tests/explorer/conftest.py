@@ -23,6 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(folder / "vig", "vig2019")
     write_run(folder / "vig-later", "vig2019", shift=2.0)
     write_run(folder / "clark", "clark2019")
+    write_run(folder / "told", "clark2019", layers=(0, 1), described=True)
     write_luger_run(folder / "luger", layers=2, heads=3)
     unfinished_run(folder / "stopped")
     (write_run(folder / "damaged", "vig2019") / "result.nc").write_bytes(b"not HDF5")
@@ -32,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library(folder: Path) -> Library:
     """The runs as the command line would name them."""
-    names = ("vig", "vig-later", "clark", "luger", "stopped", "damaged")
+    names = ("vig", "vig-later", "clark", "luger", "told", "stopped", "damaged")
     return Library([folder / name for name in names])
 
 

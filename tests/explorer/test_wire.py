@@ -30,7 +30,13 @@ KNOWN = {
     "run": "vig", "head": "L1H2", "spec": "pos_to~NOUN", "input": "0", "a": "vig",
     "b": "vig-later",
 }  # fmt: skip
-ONLY_OF = {"clusters": "clark", "records": "luger", "inputs": "luger"}
+ONLY_OF = {
+    "clusters": "clark",
+    "records": "luger",
+    "inputs": "luger",
+    "map": "told",
+    "portraits": "told",
+}
 DESCRIPTION = describe(ANSWERS)
 PATHS = list(DESCRIPTION["paths"])
 CHECKS = [

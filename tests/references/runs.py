@@ -23,6 +23,7 @@ from headscope.results.statements import (
     write_statements,
 )
 from headscope.results.tables import HeadName, tabulate
+from tests.references.portraits import with_portraits
 from tests.references.run_measures import MEASURES
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "DET", "NOUN", "PRON", "PROPN", "PUNCT", "VERB")
@@ -44,13 +45,18 @@ def write_run(
     seed: int = 0,
     shift: float = 0.0,
     network: str = "one",
+    described: bool = False,
 ) -> Path:
-    """A finished run; `shift` is added to the entropy of head 2 of the second layer."""
+    """A finished run; `shift` is added to the entropy of head 2 of the second layer.
+
+    A run that is `described` has portraits of its heads.
+    """
     make = vig2019 if study == "vig2019" else clark2019
     data = make(layers, heads, seed)
     data["entropy"][1, 2] += shift
     path.mkdir(parents=True)
     data = with_sums(data, int(100 * shift) + seed)
+    data = with_portraits(data, seed) if described else data
     write_result(path, with_checksums(data, write_examples(path, layers, heads)))
     _write_about(path, study, seed, network)
     return path
