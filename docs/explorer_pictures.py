@@ -16,20 +16,14 @@ COMMAND = [sys.executable, "-m", "headscope", "serve", "--no-browser", "--port",
 
 
 def take(page: Page, place: str, run: str) -> None:
-    """The overview, and a head card with one of its sentences open."""
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto(f"{place}/overview?run={run}")
-    page.wait_for_selector(".heatmap .cell")
-    page.screenshot(path=IMAGES / "explorer-overview.png", full_page=True)
-    best = page.eval_on_selector_all(
-        ".heatmap .cell",
-        "cells => cells.sort((a, b) => b.dataset.value - a.dataset.value)[0].dataset.head",
-    )
-    page.set_viewport_size({"width": 1280, "height": 2400})  # all of the card in one window
-    page.goto(f"{place}/head?run={run}&head={best}&exemplar=0")
-    page.wait_for_selector(".view .hs-token", timeout=60_000)
-    page.wait_for_timeout(500)
-    page.locator("section", has=page.locator(".view")).screenshot(path=IMAGES / "explorer-head.png")
+    """The map of heads, and the card of one of them."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{place}/?run={run}")
+    page.wait_for_selector("#card .arcs")
+    page.screenshot(path=IMAGES / "map-of-heads.png")
+    page.goto(f"{place}/head?run={run}&head=L5H5")
+    page.wait_for_selector(".evidence .arcs")
+    page.locator(".evidence").screenshot(path=IMAGES / "explorer-head.png")
 
 
 def main() -> None:

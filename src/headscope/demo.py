@@ -59,7 +59,7 @@ def demo(
     for findings in found:
         say(findings.result())
     pages = site(sorted(folder.glob("*2???-mini-*")), folder / "site")
-    say(f"\nSite: python -m http.server --directory {pages}")
+    say(f"\nSite: {pages / 'index.html'}")
     say(f"Explore: headscope serve {folder}/*2???-mini-* --model {MODELS[0]}")
     return folder
 

@@ -19,5 +19,4 @@ def site(
     from headscope.explorer.site import site as write_site
 
     folder = write_site(runs, out)
-    typer.echo(f"{folder}: open index.html behind any web server,")
-    typer.echo(f"as `python -m http.server --directory {folder}` is one.")
+    typer.echo(f"{folder / 'index.html'}: open it, or put the folder on any web host.")
