@@ -96,7 +96,7 @@ def test_the_map_ten_sentences_and_the_tally_come_first_and_disclaimers_last(run
         "Figure A2: ",
         "Not in the paper: ",
         "Further tables",
-        "What was run",
+        "<h2>What was run",
         "Attention is not explanation.",
     ]
     places = [page.index(text) for text in order]

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import xarray as xr
 
+from headscope.results.evidence import INKS, PLACES, PROFILE
 from headscope.results.head_map import map_heads
 
 HEADS = (
@@ -72,3 +73,20 @@ def test_of_every_name_the_best_explained_head_is_told_of() -> None:
 
 def test_a_run_without_portraits_has_no_map() -> None:
     assert map_heads(portraits().drop_vars("portrait")) is None
+
+
+def test_bars_are_the_profile_and_places_that_no_head_can_see_are_known() -> None:
+    profile = np.zeros((2, 3, 3, len(PLACES)))
+    profile[0, 0, 1, PLACES.index("-1")] = 0.75
+    profile[1, 0, 0, PLACES.index("first")] = 0.5
+    axes = ("layer", "head", "ink", "ink_place")
+    result = portraits().assign_coords(ink=list(INKS), ink_place=list(PLACES))
+    heads = map_heads(result.assign({PROFILE: (axes, profile)}))
+    assert heads is not None
+    assert [PLACES[place] for place in heads.seen] == ["first", "-1"]
+    assert [[bars[place] for place in heads.seen] for bars in heads.cells[0].bars] == [
+        [0.0, 0.0], [0.0, 0.75], [0.0, 0.0],
+    ]  # fmt: skip
+    assert [[bars[place] for place in heads.seen] for bars in heads.cells[3].bars] == [
+        [0.5, 0.0], [0.0, 0.0], [0.0, 0.0],
+    ]  # fmt: skip

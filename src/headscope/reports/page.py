@@ -8,6 +8,7 @@ at the end    what was run, what is not in the numbers, how to read them
 ```
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from headscope.reports.exemplars import Group
 from headscope.reports.measures import ShownMeasure, write_published
 from headscope.reports.tables import ShownTable, show_table
 from headscope.results import dataset as results
-from headscope.results.head_map import HeadMap
+from headscope.results.evidence import PLACES
+from headscope.results.head_map import HeadMap, MapCell
 from headscope.results.measure import measure_of
 from headscope.results.run import Run
 from headscope.results.statements import JudgedClaim, tally
@@ -31,6 +33,7 @@ from headscope.studies.study import Figure, Study
 from headscope.theme import INK, PAGE, ROLES, role_variable
 from headscope.wording import counted, model_title
 
+BAR_HEIGHT = 24.0  # of a bar for all of a head's weight
 TEXT_WIDTH = 600.0  # points of the page's column: wider figures may leave it
 SKIP_REASONS = {
     "too long": "longer than the model takes",
@@ -114,6 +117,11 @@ class Chapter:
         return model_title(self.run.model or str(self.run.data.attrs.get("model", "unknown")))
 
     @property
+    def sees_ahead(self) -> bool:
+        """Whether the map has bars of tokens behind the query."""
+        return self.heads is not None and PLACES.index("+1") in self.heads.seen
+
+    @property
     def eyebrow(self) -> str:
         """The study, and after which paper."""
         paper = f"{self.study.citation.partition(')')[0]})" if self.study else ""
@@ -185,6 +193,34 @@ class Chapter:
         return show_table(*tabulate(rows), "What was run")
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A part of a bar on the map: what one place gets in one ink, in units of the picture."""
+
+    x: float
+    y: float
+    height: float
+    ink: str
+
+
+def draw_bars(heads: HeadMap, cell: MapCell) -> list[Bar]:
+    """The bars of a head: what its name accounts for at the foot, everything else above it.
+
+    Heights go by the square root, so that small weights are seen.
+    """
+    sink, named, other = cell.bars
+    bars: list[Bar] = []
+    for number, place in enumerate(heads.seen):
+        total = sink[place] + named[place] + other[place]
+        foot = 0.0
+        for ink, weights in (("named", named), ("sink", sink), ("other", other)):
+            if weights[place] > 0:
+                height = BAR_HEIGHT * math.sqrt(total) * weights[place] / total
+                bars.append(Bar(4.0 * number, BAR_HEIGHT - foot - height, height, ink))
+                foot += height
+    return bars
+
+
 def published_in(result: Any, figure: Figure) -> str:
     """What the paper reports of the measures that a figure shows."""
     values: list[str] = []
@@ -220,7 +256,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"counted": counted, "role_class": role_variable}
+    environment.globals |= {"counted": counted, "role_class": role_variable, "draw_bars": draw_bars}
     return environment
 
 

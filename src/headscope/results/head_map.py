@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headscope.results.describe import PORTRAIT, Description, read_description
-from headscope.results.measure import RoleGroup, heads_of, number
+from headscope.results.evidence import PROFILE
+from headscope.results.measure import GRID, RoleGroup, heads_of, number
 from headscope.results.replicates import margin_of
 from headscope.wording import counted
 
@@ -40,9 +42,11 @@ class MapCell:
     number: int
     name: str  # "previous token"
     group: RoleGroup  # by which it is coloured
+    share: float | None  # the number that belongs to the name; None where there is none
     explained: float | None  # of its attention, by its portrait; None of an even head
     margin: float | None  # half of the 95 % interval of that
     sentence: str
+    bars: tuple[tuple[float, ...], ...]  # mean weight by ink and place; nothing in older runs
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class HeadMap:
     heads: int  # of a layer
     summary: str
     names: tuple[MapName, ...]
+    seen: tuple[int, ...]  # places of the bars (`evidence.PLACES`) that any head can look at
     cells: tuple[MapCell, ...]
 
     def telling(self, most: int = 10) -> list[MapCell]:
@@ -77,27 +82,57 @@ def map_heads(result: xr.Dataset) -> HeadMap | None:
     """The map of a run; None where it has no portraits."""
     if PORTRAIT not in result:
         return None
-    explained, margin = result["explained"], margin_of(result, "explained")
+    sentences, stored, explained = (
+        result[name].transpose(*GRID).values.ravel().tolist()
+        for name in ("description", PORTRAIT, "explained")
+    )
+    margin = margin_of(result, "explained")
+    margins = [None] * len(stored) if margin is None else margin.transpose(*GRID).values.ravel()
+    bars = bars_of(result)
     cells: list[MapCell] = []
     sinks: set[str] = set()
-    for head in heads_of(result):
-        at = head._asdict()
-        sentence, stored = (str(result[name].sel(at).item()) for name in ("description", PORTRAIT))
-        description = read_description(head, sentence, stored)
+    for place, head in enumerate(heads_of(result)):
+        description = read_description(head, str(sentences[place]), str(stored[place]))
         if description.group == "sink":
             sinks.add(sink_of(description))
-        share = number(explained.sel(at))
-        error = None if margin is None else number(margin.sel(at))
         cells.append(
-            MapCell(str(head), *head, description.name, description.group, share, error, sentence)
+            MapCell(
+                str(head),
+                *head,
+                description.name,
+                description.group,
+                number_of(description),
+                number(explained[place]),
+                None if margins[place] is None else number(margins[place]),
+                description.sentence,
+                () if bars is None else tuple(map(tuple, bars[place].tolist())),
+            )
         )
     return HeadMap(
         layers=tuple(result["layer"].values.tolist()),
         heads=result.sizes["head"],
         summary=summarise(cells, sinks),
         names=name_counts(cells),
+        seen=() if bars is None else tuple(np.flatnonzero(bars.any((0, 1))).tolist()),
         cells=tuple(cells),
     )
+
+
+def bars_of(result: xr.Dataset) -> Float[np.ndarray, "head ink place"] | None:
+    """The mean weight of every head by ink and place; None of a run that has none."""
+    if PROFILE not in result:
+        return None
+    bars = result[PROFILE].transpose(*GRID, "ink", "ink_place").values
+    return np.nan_to_num(bars.reshape(-1, *bars.shape[2:]))
+
+
+def number_of(description: Description) -> float | None:
+    """The number that belongs to the name of a head: the share that goes where it says."""
+    if description.group in NO_TELLING:
+        return None
+    is_sink = description.group == "sink"
+    values = [fact.value for fact in description.facts if (fact.group == "sink") == is_sink]
+    return values[0] if values else None
 
 
 def sink_of(description: Description) -> str:

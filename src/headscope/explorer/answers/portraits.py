@@ -12,10 +12,10 @@ from headscope.explorer.answers.runs import OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head
 from headscope.results.dataset import left_out
-from headscope.results.describe import PORTRAIT, read_description
+from headscope.results.describe import PORTRAIT
 from headscope.results.evidence import MATRIX, NULL_NAMES, PROFILE, Evidence, read_evidence
 from headscope.results.head_map import MapCell, map_heads
-from headscope.results.measure import GRID, RoleGroup
+from headscope.results.measure import RoleGroup
 
 GROUPS: dict[str, RoleGroup] = {
     "sink": "sink", "position": "position", "marks": "marks", "repetition": "repetition",
@@ -34,8 +34,6 @@ def head_map(opened: OpenRun) -> sent.HeadMap:
     data = described(opened)
     summary = map_heads(data)
     assert summary is not None
-    bars = thousandths(data)
-    cells = zip(summary.cells, bars, strict=True)
     return sent.HeadMap(
         layers=data["layer"].values.tolist(),
         heads=data["head"].values.tolist(),
@@ -43,7 +41,7 @@ def head_map(opened: OpenRun) -> sent.HeadMap:
         nulls=null_names(data),
         summary=summary.summary,
         roles=[sent.RoleCount(each.name, each.group, each.heads) for each in summary.names],
-        cells=[_cell(data, cell, of_head) for cell, of_head in cells],
+        cells=[_cell(cell) for cell in summary.cells],
     )
 
 
@@ -83,28 +81,17 @@ def null_names(data: xr.Dataset) -> list[str]:
     return json.loads(data.attrs.get(NULL_NAMES, "[]"))
 
 
-def thousandths(data: xr.Dataset) -> list[list[list[int]]]:
-    """The bars of all heads, in the order of layers and heads."""
-    bars = data[PROFILE].transpose(*GRID, "ink", "ink_place").values
-    return np.round(1000 * bars).astype(int).reshape(-1, *bars.shape[2:]).tolist()
-
-
-def _cell(data: xr.Dataset, cell: MapCell, bars: list[list[int]]) -> sent.HeadCell:
-    head = Head(cell.layer, cell.number)
-    stored = str(data[PORTRAIT].sel(head._asdict()).item())
-    facts = read_description(head, cell.sentence, stored).facts
-    is_sink = cell.group == "sink"
-    share = next((fact.value for fact in facts if (fact.group == "sink") == is_sink), None)
+def _cell(cell: MapCell) -> sent.HeadCell:
     return sent.HeadCell(
         name=cell.head,
         layer=cell.layer,
         head=cell.number,
         role=cell.name,
         group=cell.group,
-        share=None if cell.group in ("even", "unnamed") else share,
+        share=cell.share,
         explained=cell.explained,
         sentence=cell.sentence,
-        bars=bars,
+        bars=[[round(1000 * weight) for weight in of_ink] for of_ink in cell.bars],
     )
 
 
