@@ -167,6 +167,17 @@ def test_a_changed_corpus_or_model_is_refused(finished: Finished) -> None:
         hs.study("vig2019", MODELS["bidirectional"](), treebank(40), path)
 
 
+def test_weights_that_were_changed_in_place_are_another_model(tmp_path: Path) -> None:
+    model = causal_model()
+    hs.study("vig2019", model, treebank(8), tmp_path / "a", portrait=False)
+    before = read_settings(tmp_path / "a")["model"]["fingerprint"]
+    model.network.get_output_embeddings().weight.data[3, 1] *= 1.5  # one number, by no optimizer
+    with pytest.raises(RunError, match=f"model fingerprint was '{before}'"):
+        hs.study("vig2019", model, treebank(8), tmp_path / "a", portrait=False)
+    hs.study("vig2019", model, treebank(8), tmp_path / "b", portrait=False)
+    assert read_settings(tmp_path / "b")["model"]["fingerprint"] == model.fingerprint != before
+
+
 def test_a_run_of_another_version_is_refused_in_one_sentence(finished: Finished) -> None:
     path, _ = finished(40)
     settings = read_settings(path)

@@ -129,12 +129,12 @@ class Model:
         """The most tokens the network has positions for; None if there is no such limit."""
         return max_positions(self.network)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A hash of configuration, weights and tokenizer, wherever the model lies."""
+        """A hash of configuration, weights and tokenizer as they are now, wherever they lie."""
         return fingerprint(self.network, self.tokenizer)
 
-    @cached_property
+    @property
     def sketch(self) -> str:
         """Some numbers of the input embeddings, by which networks of one lineage are known."""
         return sketch(self.network)

@@ -43,6 +43,7 @@ _WANTED = (
 )
 # Reading every number of a large model takes longer than many runs; training changes all of them.
 _SAMPLE = 4096
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 SKETCH, SKETCH_SEED = 256, 16
 # Of a configuration: what depends on where, how and by which version the model was loaded.
 _CIRCUMSTANCES = ("_name_or_path", "transformers_version", "architectures", "dtype", "use_cache")
@@ -307,7 +308,11 @@ def _layers(network: nn.Module) -> tuple[str, ...]:
 
 
 def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Hash the configuration, an even sample of every parameter, and the vocabulary."""
+    """Hash the configuration, every parameter, and the vocabulary.
+
+    Of a parameter: an even sample of its numbers, and the sum of all their bits as integers, which
+    is the same in any order of addition and on any device.
+    """
     said = network.config.to_diff_dict().items()
     config = {name: value for name, value in said if name not in _CIRCUMSTANCES}
     digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
@@ -357,5 +362,18 @@ def _add(digest: Any, name: str, entry: Any) -> None:
         digest.update(f"{name} {tuple(entry.shape)} {entry.dtype}".encode())
         step = max(1, entry.numel() // _SAMPLE)
         digest.update(_read(entry, lambda own: own.reshape(-1)[::step]).numpy().tobytes())
+        digest.update(str(_sum_of_bits(entry)).encode())
     else:
         digest.update(f"{name} {entry}".encode())
+
+
+def _sum_of_bits(tensor: Tensor) -> int:
+    """A step of training, or one number multiplied in place, changes it."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    elif type(tensor) not in (Tensor, torch.nn.Parameter):  # a quantised one of its own kind
+        tensor = tensor.dequantize()
+    flat = tensor.reshape(-1).clone() if tensor.storage_offset() else tensor.reshape(-1)
+    size = 8 if flat.nbytes % 8 == 0 else flat.element_size()  # eight bytes at once are faster
+    return int(flat.view(_BITS[size]).sum(dtype=torch.int64))
