@@ -214,6 +214,41 @@ def _overwrite(name: str, value: float) -> Callable[[h5py.File, Path], None]:
     return change
 
 
+def _overwrite_all(value: float) -> Callable[[h5py.File, Path], None]:
+    def change(file: h5py.File, run: Path) -> None:
+        for name in map(str, file):
+            if _array(file, name).dtype.kind == "f":
+                _array(file, name)[...] = value
+
+    return change
+
+
+def _set_baseline(file: h5py.File, value: float, variable: str) -> None:
+    """A baseline of entropy in that variable, which has this value for all heads."""
+    measure = json.loads(str(_array(file, "entropy").attrs["measure"]))
+    measure["baselines"] = [{"means": "even attention", "variable": variable}]
+    _array(file, "entropy").attrs["measure"] = json.dumps(measure)
+    if variable not in file:
+        made = file.create_dataset(variable, data=np.full(_array(file, "entropy").shape, value))
+        for axis, name in enumerate(("layer", "head")):
+            h5py.h5ds.attach_scale(made.id, _array(file, name).id, axis)
+
+
+def _put_texts(name: str) -> Callable[[h5py.File, Path], None]:
+    """Texts in place of the numbers of a variable, along the same dimensions."""
+
+    def change(file: h5py.File, run: Path) -> None:
+        old = _array(file, name)
+        shape, scales = old.shape, [axis[0] for axis in old.dims]
+        del file[name]
+        made = file.create_dataset(name, shape, h5py.string_dtype())
+        made[...] = "many"
+        for axis, scale in enumerate(scales):
+            h5py.h5ds.attach_scale(made.id, scale.id, axis)
+
+    return change
+
+
 def _array(file: h5py.File, name: str) -> h5py.Dataset:
     found = file[name]
     assert isinstance(found, h5py.Dataset)
@@ -263,6 +298,14 @@ _RESULTS: dict[str, Callable[[h5py.File, Path], object]] = {
     "has a scalar": _put("extra", 5.0),
     "is infinite": _overwrite("entropy", np.inf),
     "is not a number anywhere": _overwrite("entropy", np.nan),
+    "has no numbers": _overwrite_all(np.nan),
+    "has a baseline of no number": lambda f, r: _set_baseline(f, np.nan, "entropy_even"),
+    "has a measure that is its own baseline": lambda f, r: _set_baseline(f, 1.0, "entropy"),
+    "has texts for a numerator": _put_texts("entropy_numerator"),
+    "has texts for errors": _put_texts("entropy_se"),
+    "has long doubles": _put("extra", np.ones(3, np.longdouble)),
+    "has the largest integer": _put("extra", np.array([2**64 - 1], np.uint64)),
+    "has a count of the largest integer": _attribute("/", "tokens", np.uint64(2**64 - 1)),
     "has huge values": _overwrite("entropy", 1e308),
     "has negative layers": _overwrite("layer", -3),
     "has one layer many times": _overwrite("layer", 1),

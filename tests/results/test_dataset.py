@@ -64,7 +64,7 @@ def test_what_we_read_is_what_xarray_reads(data: xr.Dataset) -> None:
         )
 
 
-def test_a_file_of_another_writer_is_left_to_xarray() -> None:
+def test_a_file_of_another_writer_is_not_ours() -> None:
     data = xr.Dataset({"a": ("layer", [1.0, 2.0])}, {"layer": [0, 1]})
     with h5py.File(io.BytesIO(bytes(data.to_netcdf(engine="h5netcdf")))) as file:
         assert not is_ours(file)

@@ -12,8 +12,8 @@ from headscope.results.inspection import Limits, inspect_folder, inspect_result
 
 
 def refuse(path: Path, words: str, limits: Limits | None = None) -> None:
-    with h5py.File(path) as file, pytest.raises(RunError, match=words):
-        inspect_result(file, "result.nc", limits or Limits())
+    with path.open("rb") as content, h5py.File(path) as file, pytest.raises(RunError, match=words):
+        inspect_result(file, content, "result.nc", limits or Limits())
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_plain_result_passes(path: Path) -> None:
-    with h5py.File(path) as file:
-        inspect_result(file, "result.nc")
+    with path.open("rb") as content, h5py.File(path) as file:
+        inspect_result(file, content, "result.nc")
 
 
 def test_values_stored_in_another_file_are_refused(path: Path) -> None:
@@ -54,6 +54,26 @@ def test_arrays_that_unpack_to_far_more_than_they_hold_are_refused(path: Path) -
     with h5py.File(path, "a") as file:
         file.create_dataset("x", (10**5, 10**4), "f8", chunks=(1000, 1000), compression="gzip")
     refuse(path, "x claims 8,000,000,000 bytes")
+
+
+def test_texts_that_share_one_object_are_counted_as_often_as_they_occur(path: Path) -> None:
+    with h5py.File(path, "a") as file:
+        texts = file.create_dataset("texts", (100,), h5py.string_dtype())
+        texts[:] = ["x" * 10] * 99 + ["x" * 1000]
+    refuse(path, "texts has texts of 100,000 characters", Limits(texts=99_999))
+    with h5py.File(path, "a") as file:
+        file.create_dataset("spread", data=["x"], dtype=h5py.string_dtype(), chunks=(1,))
+    refuse(path, "spread has texts that are not stored in a row")
+
+
+def test_attributes_are_counted_together_and_are_single_texts(path: Path) -> None:
+    with h5py.File(path, "a") as file:
+        for name in "abc":
+            file["entropy"].attrs[name] = "x" * 40
+    refuse(path, "entropy: the attribute c is too large", Limits(texts=119))
+    with h5py.File(path, "a") as file:
+        file.attrs["list"] = ["x", "y"]
+    refuse(path, "the attribute list is not one text")
 
 
 def test_what_no_result_has_is_refused(path: Path) -> None:

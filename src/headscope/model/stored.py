@@ -1,13 +1,15 @@
 """Traces in files: what was seen on one machine is looked at on another, without the model.
 
 A .hst file is a safetensors file. Its arrays are named `stack/part/layer`; its metadata hold the
-version of the format and, as JSON, everything else. Arrays are read when they are asked for, held
-against their checksum, and need numpy alone; only who asks for a tensor imports torch.
+version of the format and, as JSON with a checksum, everything else, the checksums of the arrays
+among it. Arrays are read and checked when they are asked for, and need numpy alone; only who asks
+for a tensor imports torch.
 
 Weights may be stored in one or two bytes. With codes c = 0 … C and the lowest and highest number of
 a head, low and high, a number is low + c · (high − low) / C, off by at most (high − low) / 2C.
 """
 
+import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,10 +69,12 @@ def save_trace(
         "tokens": writer.tokens,
         "arrays": writer.facts,
     }
+    written = json.dumps(described, ensure_ascii=False)
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
-        "trace": json.dumps(described, ensure_ascii=False),
+        "trace": written,
+        "sha256": _digest(written),
     }
     with write_atomically(place) as temporary:
         temporary.touch()
@@ -84,6 +88,8 @@ def open_trace(path: str | Path) -> Trace:
     place = find_place(path)
     if not is_local(place):
         raise ViewError(f"{path} is not on this machine; download it first.")
+    if place.exists() and not place.is_file():
+        raise ViewError(f"{path} is not a file; name one that trace.save has made.")
     try:
         opened = safe_open(place, framework="np")
         metadata: Mapping[str, str] = opened.metadata() or {}
@@ -105,8 +111,10 @@ def open_trace(path: str | Path) -> Trace:
             "the trace with this one."
         )
     try:
+        if metadata["version"] != "1" and metadata["sha256"] != _digest(metadata["trace"]):
+            raise ValueError("its description has another checksum")
         return _Reader(place, opened, metadata["trace"], metadata["version"]).trace()
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+    except Exception as error:  # what a stranger's file describes fails in many ways
         raise _damaged(place, f"{type(error).__name__}: {error}") from error
 
 
@@ -164,13 +172,13 @@ class _Writer:
         kept, fact = (array, {}) if code is None else _encoded(array, code)
         if part in _WHOLE and fact:
             self._worst = max(self._worst, *fact["error"])
-        content = (kept.shape, str(kept.dtype), zlib.crc32(_bytes(kept)), json.dumps(fact))
+        content = (_crc32(kept), json.dumps(fact))
         first = self._known.setdefault(content, name)
         if first != name and np.array_equal(self.arrays[first], kept):
             self.facts[name] = {"as": first}  # the mask of one layer is that of the next
             return
         self.arrays[name] = np.ascontiguousarray(kept)
-        self.facts[name] = {"crc32": content[2], **fact}
+        self.facts[name] = {"crc32": content[0], **fact}
 
     def _code(self, part: str) -> str | None:
         """Vectors keep two bytes: scores are sums of many products."""
@@ -188,6 +196,7 @@ class _Reader:
         self._place = place
         self._opened = opened
         self._described: dict[str, Any] = json.loads(described)
+        self._crc32 = _crc32_of_bytes if version == "1" else _crc32
         if version == "1":
             _update(self._described)
         self._names = set(opened.keys())
@@ -232,6 +241,9 @@ class _Reader:
         expected = (len(stack.heads), len(stack.queries), len(stack.keys))
         if not isinstance(stack.weights, Stored) or tuple(stack.weights) != stack.layers:
             raise ValueError("layers without weights")
+        for part in (*_WHOLE, *_VECTORS, *_SMALL):
+            for layer in getattr(stack, part) or ():
+                self._find(f"{stack.name}/{part}/{layer}")
         for layer in stack.layers:
             if self.shape(f"{stack.name}/weights/{layer}") != expected:
                 raise ValueError(f"the weights of layer {layer} do not fit its tokens")
@@ -244,8 +256,11 @@ class _Reader:
     def read(self, name: str) -> np.ndarray:
         """An array as it was before it was stored, up to the rounding that was asked for."""
         stored, fact = self._find(name)
-        array: np.ndarray = self._opened.get_tensor(stored)
-        if zlib.crc32(_bytes(array)) != fact["crc32"]:
+        try:
+            array: np.ndarray = self._opened.get_tensor(stored)
+        except SafetensorError as error:
+            raise _damaged(self._place, f"{stored}: {error}") from error
+        if self._crc32(array) != fact["crc32"]:
             raise _damaged(self._place, f"{stored} has another checksum")
         return array if "low" not in fact else _decoded(array, fact)
 
@@ -358,6 +373,21 @@ def _tuples(value: Any) -> Any:
 
 def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
     return tuple(map(int, values))
+
+
+def _digest(described: str) -> str:
+    """The description has the checksums of all arrays, so this is one of everything."""
+    return hashlib.sha256(described.encode()).hexdigest()
+
+
+def _crc32(array: np.ndarray) -> int:
+    """Of type, shape and numbers: the same bytes in another shape are other numbers."""
+    return zlib.crc32(_bytes(array), zlib.crc32(f"{array.dtype} {array.shape}".encode()))
+
+
+def _crc32_of_bytes(array: np.ndarray) -> int:
+    """As files of version 1 have it."""
+    return zlib.crc32(_bytes(array))
 
 
 def _bytes(array: np.ndarray) -> memoryview:

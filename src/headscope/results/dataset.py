@@ -15,7 +15,7 @@ import io
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import h5py
 import numpy as np
@@ -25,6 +25,7 @@ from xarray.conventions import cf_encoder
 from headscope.errors import RunError
 from headscope.files import SHARDS, find_place, is_intact, seal, write_bytes
 from headscope.results.inspection import (
+    INTEGER,
     check_text,
     inspect_result,
     named,
@@ -37,8 +38,8 @@ from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
 
 MOST = 1e30  # of a number: its square can still be computed
-HEADS = 1_000_000  # layers × heads
-LABELS = 20_000  # slices of all measures together
+HEADS = 32_768  # layers × heads; the largest open models have 16,128
+LABELS = 4_000  # slices of all measures together; a treebank with language-specific tags has 500
 _JSON: dict[str, Any] = {
     "left_out": dict[str, str],
     "skipped": dict[str, int],
@@ -55,6 +56,7 @@ _SHAPES = {
     "relation_count": ("relation",),
 }
 _OF_MEASURE = {"_se": (), "_by_layer": ("head",), "_by_layer_se": ("head",)}  # dimensions less
+_ARE_NUMBERS = ("_numerator", "_denominator", "_se", "_q", "_even")  # ends of names
 WITHOUT_VALUES = "This is a netCDF dimension but not a netCDF variable. {size:>10}"
 PROPERTIES = "version=2,h5py={}"
 KEPT_BY_FORMAT = (
@@ -114,13 +116,11 @@ def load(path: str | Path) -> xr.Dataset:
 
 
 def _read(file: Path) -> xr.Dataset:
-    with file.open("rb") as content:
-        with h5py.File(content, "r") as inner:
-            inspect_result(inner, file.name)
-            if is_ours(inner):
-                return from_netcdf(inner)
-        content.seek(0)
-        return xr.load_dataset(content, engine="h5netcdf", decode_times=False)
+    with file.open("rb") as content, h5py.File(content, "r") as inner:
+        inspect_result(inner, cast(BinaryIO, content), file.name)
+        if not is_ours(inner):
+            raise RunError("it was not written by Headscope")
+        return from_netcdf(inner)
 
 
 def without_stack(dataset: xr.Dataset) -> xr.Dataset:
@@ -176,15 +176,19 @@ def _check_grid(result: xr.Dataset) -> None:
         if (np.diff(numbers.astype(np.int64)) <= 0).any():
             raise RunError(f"The {dim}s of the result are not in order, each once.")
     if result.sizes["layer"] * result.sizes["head"] > HEADS:
-        raise RunError("The result has more heads than any model.")
+        raise RunError(f"The result has more than {HEADS:,} heads, more than any model.")
     if int(result["head"][-1]) != result.sizes["head"] - 1:
         raise RunError("The heads of the result are not counted from 0.")
 
 
 def _check_variable(name: str, array: xr.Variable) -> None:
     kind = array.dtype.kind
-    if kind not in "biufUO":
+    if kind not in "biufUO" or (kind in "iuf" and array.dtype.itemsize > 8):
         raise RunError(f"{name} of the result holds neither numbers nor texts.")
+    if kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > INTEGER:
+        raise RunError(f"{name} of the result has a number of too many digits.")
+    if kind not in "iuf" and name.endswith(_ARE_NUMBERS):
+        raise RunError(f"{name} of the result are not numbers.")
     if kind == "f" and (np.abs(array.values) > MOST).any():
         raise RunError(f"{name} of the result is infinite, or as good as that, for some head.")
     if kind == "O":
@@ -199,6 +203,8 @@ def _check_attributes(result: xr.Dataset) -> None:
     for name, value in attributes.items():
         if not isinstance(value, str | int | float | np.number | np.bool_):
             raise RunError(f"The attribute {named(name)} of the result is no text and no number.")
+        if isinstance(value, np.integer) and abs(int(value)) > INTEGER:
+            raise RunError(f"The attribute {named(name)} of the result has too many digits.")
     for name in _TEXTS:
         if not isinstance(attributes.get(name, ""), str):
             raise RunError(f"The {name} of the result is not a text.")
@@ -233,7 +239,11 @@ def _check_measure(result: xr.Dataset, measure: Measure, name: str) -> None:
         array = result[baseline.variable] if baseline.variable in result else xr.DataArray(0.0)
         over = baseline.best_over
         known = isinstance(value, int | float | np.number) and array.dtype.kind in "iuf"
-        if not known or (over in array.dims and over not in array.coords):
+        if (
+            not known
+            or baseline.variable == name
+            or (over in array.dims and over not in array.coords)
+        ):
             raise RunError(f"The baseline of {named(name)} is not a number.")
 
 

@@ -9,16 +9,18 @@ JSON from a run directory, which may come from a stranger: parsed within limits,
 What is wrong is a RunError that names the place; nothing of the wrong kind gets further.
 """
 
+import math
 import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import h5py
 import msgspec
+import numpy as np
 
 from headscope.errors import RunError
 from headscope.wording import plain, shorten
@@ -26,6 +28,7 @@ from headscope.wording import plain, shorten
 FOLDERS = ("shards", "stages", "tables", "figures")
 MEGABYTE = 2**20
 _SCALING = ("scale_factor", "add_offset")  # would make eight bytes of one
+_POINTER = np.dtype([("length", "<u4"), ("address", "<u8"), ("index", "<u4")])  # to a text in HDF5
 DEPTH = 20
 TEXT = 20_000  # characters of one text
 STRINGS = 2_000_000  # of one JSON text
@@ -38,14 +41,13 @@ _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 class Limits:
     """How much of what a result may hold."""
 
-    settings: int = 16 * MEGABYTE  # bytes of run.json
+    settings: int = MEGABYTE  # bytes of run.json
     file: int = 4096 * MEGABYTE  # bytes of result.nc, or of a file of examples
     variables: int = 1000
     dimensions: int = 12  # of one variable
     values: int = 2048 * MEGABYTE  # bytes of all arrays together, unpacked
-    ratio: int = 200  # unpacked to packed bytes of one array, beyond the first megabyte
+    texts: int = 32 * MEGABYTE  # characters of all attributes, or of one array
     attributes: int = 200  # of one object
-    attribute: int = 64 * MEGABYTE  # bytes of one attribute
     depth: int = 3  # groups within groups
 
 
@@ -105,14 +107,18 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "a device")
 
 
-def inspect_result(file: h5py.File, name: str, limits: Limits = LIMITS) -> None:
-    """Refuse an HDF5 file that points outside itself or claims more than a result can have."""
-    total = 0
+def inspect_result(file: h5py.File, content: BinaryIO, name: str, limits: Limits = LIMITS) -> None:
+    """Refuse an HDF5 file that points outside itself or claims more than a result can have.
+
+    Results are not compressed, so that a file takes no more memory than it is large.
+    """
+    texts, total = _inspect_attributes(file, name, limits, 0), 0
     for count, found in enumerate(_contents(file, name, limits, 0)):
         if count >= limits.variables:
             raise RunError(f"{name} has more than {limits.variables} variables; it is no result.")
+        texts += _inspect_attributes(found, f"{name}: {named(found.name)}", limits, texts)
         if isinstance(found, h5py.Dataset):
-            total += _inspect_dataset(found, name, limits)
+            total += _inspect_dataset(found, content, name, limits)
         if total > limits.values:
             raise RunError(f"{name} unpacks to more than {limits.values:,} bytes; it is no result.")
 
@@ -123,7 +129,6 @@ def _contents(
     """Every array and group; a group may hold itself, so that each time it is met counts."""
     if depth > limits.depth:
         raise RunError(f"{name} has groups within groups, more than {limits.depth} deep.")
-    _inspect_attributes(group, name, limits)
     for key in map(str, group):
         link = group.get(key, getlink=True)
         if not isinstance(link, h5py.HardLink):
@@ -135,28 +140,58 @@ def _contents(
             yield from _contents(found, name, limits, depth + 1)
 
 
-def _inspect_dataset(dataset: h5py.Dataset, name: str, limits: Limits) -> int:
+def _inspect_dataset(dataset: h5py.Dataset, content: BinaryIO, name: str, limits: Limits) -> int:
     """The bytes of the array, if all of them lie in this file and are plausible."""
     what = f"{name}: {named(str(dataset.name).lstrip('/'))}"
     if dataset.external or dataset.is_virtual:
         raise RunError(f"{what} is stored in another file, which is not opened.")
     if len(dataset.shape or ()) > limits.dimensions:
         raise RunError(f"{what} has {len(dataset.shape)} dimensions.")
-    _inspect_attributes(dataset, what, limits)
-    unpacked, packed = int(dataset.nbytes), int(dataset.id.get_storage_size())
-    if unpacked > MEGABYTE and unpacked > limits.ratio * max(packed, 1):
+    if (kind := h5py.check_string_dtype(dataset.dtype)) and kind.length is None:
+        return _inspect_texts(dataset, content, what, limits)
+    unpacked, packed = 8 * int(dataset.size or 0), int(dataset.id.get_storage_size())
+    if unpacked > MEGABYTE and unpacked > 2 * packed:  # some numbers have four bytes
         raise RunError(f"{what} claims {unpacked:,} bytes and holds {packed:,}; it is not read.")
     return unpacked
 
 
-def _inspect_attributes(owner: h5py.Group | h5py.Dataset, what: str, limits: Limits) -> None:
+def _inspect_texts(dataset: h5py.Dataset, content: BinaryIO, what: str, limits: Limits) -> int:
+    """The bytes of an array of texts, each as long as the longest, as NumPy has them.
+
+    Many texts of an array may be the same object of the file, a long one. How long they are is
+    read from the array itself: a length of four bytes, then where the object is.
+    """
+    offset, count = dataset.id.get_offset(), int(dataset.size or 0)
+    if offset is None:
+        raise RunError(f"{what} has texts that are not stored in a row, as those of a result are.")
+    content.seek(offset)
+    pointers = np.frombuffer(content.read(_POINTER.itemsize * count), _POINTER)
+    characters = count * int(pointers["length"].max(initial=0))
+    if len(pointers) < count or characters > limits.texts:
+        raise RunError(f"{what} has texts of {characters:,} characters; it is not read.")
+    return 4 * characters
+
+
+def _inspect_attributes(
+    owner: h5py.Group | h5py.Dataset, what: str, limits: Limits, before: int
+) -> int:
+    """The characters of the attributes; `before` are those of others."""
     if len(owner.attrs) > limits.attributes:
         raise RunError(f"{what} has {len(owner.attrs):,} attributes.")
+    characters = 0
     for key in owner.attrs:
         if key in _SCALING:
             raise RunError(f"{what} has numbers to be scaled, which no result has.")
-        if owner.attrs.get_id(key).get_storage_size() > limits.attribute:
+        about = owner.attrs.get_id(key)
+        if about.get_storage_size() > MEGABYTE:
             raise RunError(f"{what}: the attribute {named(key)} is too large.")
+        if h5py.check_string_dtype(about.dtype):
+            if math.prod(about.shape) > 1:
+                raise RunError(f"{what}: the attribute {named(key)} is not one text.")
+            characters += len(str(owner.attrs[key]))
+        if before + characters > limits.texts:
+            raise RunError(f"{what}: the attribute {named(key)} is too large.")
+    return characters
 
 
 def named(name: object) -> str:

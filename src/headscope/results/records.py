@@ -15,6 +15,7 @@ anything is read, values when they are. Runs of older versions lack the columns 
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -43,7 +44,11 @@ REMEDY = "run the study again into the same RUN, which writes it again"
 
 FileRows = Sequence[Mapping[str, Any]]  # of one group
 
-_GROUP_BYTES, _GROUPS = 2**30, 2**20  # the most that one group of rows, and a file, may say
+# The most that a file may say that it holds. An encoding that is not listed may unpack without end.
+_GROUPS, _ROWS, _GROUP_BYTES, _GROUP_VALUES = 2**20, 2**23, 2**27, 2**24
+_ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"})
+# The most that is read at once, of one head: rows, values of a column, characters.
+_HEAD_ROWS, _HEAD_VALUES, _HEAD_CHARACTERS = 2**14, 2**22, 2**26
 
 # What a column of a file holds, and what it is in Python.
 Text = Annotated[str, pa.string()]
@@ -285,9 +290,8 @@ def _inspect(path: Path, name: str) -> None:
 
 def _check_columns(file: pq.ParquetFile, name: str) -> None:
     about, schema = file.metadata, file.schema_arrow
-    sizes = (about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-    if about.num_row_groups > _GROUPS or max(sizes, default=0) > _GROUP_BYTES:
-        raise RunError("it says that it holds more than a run can have")
+    if about.num_row_groups > _GROUPS or about.num_rows > _ROWS:
+        raise RunError(f"it has more than {_ROWS:,} rows or {_GROUPS:,} groups of them")
     newer = {column.name for column in fields(ROWS[name]) if column.default is not MISSING}
     for column in SCHEMAS[name]:
         if column.name not in schema.names:
@@ -308,15 +312,57 @@ def _is_same(found: pa.DataType, expected: pa.DataType) -> bool:
 def _rows(
     content: BinaryIO, name: str, bounds: Bounds, wanted: pc.Expression
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """The names of the columns, and the rows that are wanted."""
+    """The names of the columns, and the rows that are wanted.
+
+    Texts stay what they are in the file, a number for each and every text once, until it is known
+    how long they are together: a kilobyte may hold one text a million times.
+    """
     with pq.ParquetFile(content) as file:
         _check_columns(file, name)
+        about, schema = file.metadata, file.schema
         columns = [column for column in SCHEMAS[name].names if column in file.schema_arrow.names]
-        numbers = [n for n in range(file.num_row_groups) if _may_have(file, n, bounds)]
-        if not numbers:  # older versions of pyarrow fail on an empty list
-            return columns, []
-        table = file.read_row_groups(numbers, columns=columns)
-        return columns, table.filter(wanted).to_pylist()
+    leaves = (schema.column(number) for number in range(len(schema)))
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    rows: list[dict[str, Any]] = []
+    with pq.ParquetFile(content, metadata=about, read_dictionary=texts) as file:
+        values, characters = Counter[str](), 0
+        for number in range(about.num_row_groups):
+            if _may_have(file, number, bounds):
+                _check_group(about.row_group(number))
+                table = file.read_row_group(number, columns=columns).filter(wanted)
+                for column in columns:
+                    leaf = _leaf(table[column])
+                    values[column] += len(leaf)
+                    characters += _characters(leaf)
+                if len(rows) + len(table) > _HEAD_ROWS or characters > _HEAD_CHARACTERS:
+                    raise RunError("it has more of one head than a run can have")
+                if max(values.values()) > _HEAD_VALUES:
+                    raise RunError("it has longer lists of one head than a run can have")
+                rows += table.to_pylist()
+    return columns, rows
+
+
+def _check_group(group: pq.RowGroupMetaData) -> None:
+    """Refuse rows that would unpack to far too much."""
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    if group.total_byte_size > _GROUP_BYTES or any(c.num_values > _GROUP_VALUES for c in chunks):
+        raise RunError("it says that it holds more than a run can have")
+    if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
+        raise RunError("it is encoded as no run is")
+
+
+def _leaf(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column, those of lists one after the other."""
+    array = column.combine_chunks()
+    return array.flatten() if pa.types.is_list(array.type) else array
+
+
+def _characters(leaf: pa.Array) -> int:
+    """The bytes of all texts, each as often as it occurs."""
+    if not pa.types.is_dictionary(leaf.type):
+        return 0
+    lengths = pc.call_function("binary_length", [leaf.dictionary])
+    return pc.call_function("sum", [lengths.take(leaf.indices)]).as_py() or 0
 
 
 def _may_have(file: pq.ParquetFile, number: int, bounds: Bounds) -> bool:

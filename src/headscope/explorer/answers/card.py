@@ -148,12 +148,15 @@ def _closest(own: str, names: list[str], distances: np.ndarray) -> list[sent.Nei
 def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     """Every measure without further dimensions as a column over heads, mean 0 and deviation 1."""
     data = opened.data
-    plain = [few[0].values.ravel() for few in opened.columns.values() if not few[0].chosen.at]
     heads = [str(head) for head in heads_of(data)]
+    plain: list[np.ndarray] = []
+    for columns in opened.columns.values():  # a measure without any number has none
+        plain += [column.values.ravel() for column in columns if not column.chosen.at]
     if not plain:
         return heads, np.full((len(heads), 1), np.nan)
     table = np.stack(plain, 1)
     table = np.where(np.isfinite(table), table, np.nan)
+    table = table[:, np.isfinite(table).any(0)]
     spread = np.nanstd(table, 0)
     kept = spread > 0
     if not kept.any():  # one head, or heads that are all alike
