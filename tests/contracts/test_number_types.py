@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from headscope.metrics.importance import why_no_importance
 from headscope.model.model import Model
-from headscope.model.writes import LastNorm, Readout, find_readout
+from headscope.model.norms import Norm
+from headscope.model.writes import Readout, find_readout
 from tests.contracts.families import FAMILIES, loaded
 from tests.contracts.family import Family, tokenizer
 
@@ -33,7 +34,7 @@ def shown(model: Model) -> dict[str, Any]:
         "importance": why_no_importance(model),
         "modes": model.modes.deferred,
     }
-    if isinstance(readout, Readout) and isinstance(readout.last, LastNorm):
+    if isinstance(readout, Readout) and isinstance(readout.last, Norm):
         facts["is_centred"] = readout.last.is_centred
     return facts
 
@@ -50,9 +51,9 @@ def test_every_proof_gives_what_it_gives_in_float32(name: str, dtype: torch.dtyp
 @each_type
 def test_a_norm_is_read_within_the_rounding_of_its_type(name: str, dtype: torch.dtype) -> None:
     wide, narrow = find_readout(loaded(name)), find_readout(in_type(name, dtype))
-    if not isinstance(wide, Readout) or not isinstance(wide.last, LastNorm):
+    if not isinstance(wide, Readout) or not isinstance(wide.last, Norm):
         return
-    assert isinstance(narrow, Readout) and isinstance(narrow.last, LastNorm)
+    assert isinstance(narrow, Readout) and isinstance(narrow.last, Norm)
     for fact in ("gain", "bias"):
         one, other = getattr(narrow.last, fact), getattr(wide.last, fact)
         assert (one - other).abs().max() <= ROUNDING[dtype] * max(1.0, float(other.abs().max()))
@@ -83,5 +84,5 @@ def test_a_small_mean_does_not_make_an_rms_norm_a_layer_norm(dtype: torch.dtype)
     rows = network.model.embed_tokens.weight.data
     rows.sub_(rows.mean(-1, keepdim=True)).add_(0.005 * rows.std(-1, keepdim=True))
     readout = find_readout(Model(network.to(dtype), tokenizer(), name="small mean"))
-    assert isinstance(readout, Readout) and isinstance(readout.last, LastNorm)
+    assert isinstance(readout, Readout) and isinstance(readout.last, Norm)
     assert not readout.last.is_centred

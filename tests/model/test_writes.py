@@ -7,8 +7,8 @@ from transformers import GPT2Model
 
 from headscope.errors import ModelError
 from headscope.model.model import Model
+from headscope.model.norms import Norm
 from headscope.model.writes import (
-    LastNorm,
     Transform,
     edge_writes,
     output_part,
@@ -36,7 +36,7 @@ def test_the_parts_of_a_residual_stream_add_up_to_the_logits(kind: str) -> None:
     model = MODELS[kind]()
     readout = require_readout(model)
     last = readout.last
-    assert isinstance(last, LastNorm) and last.is_centred == (kind == "layer norm")
+    assert isinstance(last, Norm) and last.is_centred == (kind == "layer norm")
     residual, logits = read(model)
     parts = torch.randn(3, *residual.shape)
     parts[2] = residual - parts[:2].sum(0)

@@ -206,6 +206,9 @@ class PackedAttention:
 
 
 UNSEEN = -1e30
+# Masks add the most negative number of their dtype; beyond this a key is masked, not merely
+# unlikely.
+MASKED = -1e4
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:

@@ -10,10 +10,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model import generate, record
-from headscope.model.attention import Forward, Stack
+from headscope.model.attention import Forward, LayerAttention, Stack
 from headscope.model.capture.changes import Change, run_changed
 from headscope.model.capture.dense import Expectation, Observer, Validation, capture
 from headscope.model.capture.modes import (
+    FAILURES,
     Modes,
     PlainObserver,
     agrees_end_to_end,
@@ -28,6 +29,13 @@ from headscope.model.capture.plan import (
     make_plan,
 )
 from headscope.model.capture.rows import capture_rows
+from headscope.model.frozen import (
+    FrozenPass,
+    Parts,
+    find_parts,
+    run_frozen,
+    why_not_linear,
+)
 from headscope.model.inputs.batch import (
     Batch,
     Entry,
@@ -48,7 +56,7 @@ from headscope.model.inputs.encode import decoder_start, encode, encode_target, 
 from headscope.model.inputs.frame import Bos
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
-from headscope.model.loading.source import Origin
+from headscope.model.loading.source import Origin, in_short
 
 LONG_TABLE = 8192  # positions that a network may have a table of
 
@@ -308,7 +316,13 @@ class Model:
         return agrees_end_to_end(lambda laid: run(end_to_end=laid)[0], batch.find_packing())
 
     def forward_changed(
-        self, batch: Batch, change: Change, *, gradients: bool = False, logits: bool = True
+        self,
+        batch: Batch,
+        change: Change,
+        observer: Observer | None = None,
+        *,
+        gradients: bool = False,
+        logits: bool = True,
     ) -> Any:
         """Run the network with the heads of its default stack changed before they are joined.
 
@@ -316,7 +330,42 @@ class Model:
         """
         run, expected = self._bind(batch, logits), self._expectations(batch, whole=False)
         with torch.set_grad_enabled(gradients):
-            return run_changed(run, self.plan, change, expected)
+            return run_changed(run, self.plan, change, expected, observer)
+
+    def freeze(self, batch: Batch) -> tuple[FrozenPass, FrozenPass]:
+        """A pass in which all but linear maps is held, and the same as if nothing was written.
+
+        Queries and keys of the first are sums over what was written before, plus those of the
+        second. A network of which that is not true is refused with the reason.
+        """
+        if isinstance(self._parts, str):
+            raise ModelError(f"{self.name} does not say why a head looks there: {self._parts}.")
+        run, expected = self._bind(batch, logits=False), self._expectations(batch, whole=False)
+        frozen = run_frozen(run, self.plan, self._parts, expected)
+        nothing = frozen.with_nothing()
+        return frozen, run_frozen(run, self.plan, self._parts, expected, nothing)
+
+    @property
+    def why_no_reasons(self) -> str | None:
+        """Why scores cannot be taken apart, or None; proved on first use."""
+        return self._parts if isinstance(self._parts, str) else None
+
+    @cached_property
+    def _parts(self) -> Parts | str:
+        no_neurons = next((stack.no_neurons for stack in self.stacks if stack.no_neurons), None)
+        if no_neurons is not None:
+            return no_neurons
+        batch = self._probe_batch()
+        run, expected = self._bind(batch, logits=False), self._expectations(batch, whole=False)
+        plain: list[LayerAttention] = []
+        try:
+            parts = find_parts(self.network, run)
+            frozen = run_frozen(run, self.plan, parts, expected)
+            nothing = run_frozen(run, self.plan, parts, expected, frozen.with_nothing())
+            self.forward(batch, plain.append, logits=False)
+            return why_not_linear(frozen, nothing, FrozenPass(calls=plain)) or parts
+        except FAILURES as error:
+            return f"what it computes cannot be held ({in_short(str(error))})"
 
     @cached_property
     def modes(self) -> Modes:

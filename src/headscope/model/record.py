@@ -3,13 +3,16 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from torch import Tensor
 
 from headscope.errors import ModelError
-from headscope.model.attention import LayerAttention, Stack, bias, sink
+from headscope.head import Head, read_head
+from headscope.model.attention import MASKED, LayerAttention, Stack, bias, sink
+from headscope.model.capture.changes import Replacement, switch_off, why_no_change
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.generate import Progress, Sampling, begin, continue_text
 from headscope.model.inputs.chat import Message
@@ -18,6 +21,7 @@ from headscope.model.inputs.labels import marks_word_pieces
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.loading.memory import check_memory, needed, within_memory
 from headscope.model.trace import StackTrace, Trace
+from headscope.model.why import LiveInputs
 from headscope.model.writes import value_norms
 
 if TYPE_CHECKING:
@@ -27,9 +31,6 @@ _LESS = (
     "choose fewer layers and heads, a shorter text, a two-byte dtype, quantization=int8, or "
     "device_map=auto"
 )
-# Masks add the most negative number of their dtype; beyond this a key is masked, not merely
-# unlikely.
-_MASKED = -1e4
 
 
 def trace(
@@ -51,6 +52,8 @@ def trace(
     seed: int = 0,
     progress: Progress | None = None,
     truncate: bool = False,
+    without: Sequence[str | Head] = (),
+    replacement: Replacement = "zero",
 ) -> Trace:
     """The attention of a text, a pair of texts or a chat, in the chosen layers and heads.
 
@@ -66,9 +69,14 @@ def trace(
     generation_config says: the most probable ones if it says nothing. They are drawn with a `seed`
     if `temperature`, `top_k` or `top_p` is given; `temperature=0` always takes the most probable
     one. `progress` is called with each new piece of text.
+
+    Heads of the default stack are switched off by `without`, such as ["L4H2"]: their output is
+    zero, or with `replacement="mean"` its mean over the tokens of the text. What the network writes
+    it writes with all heads.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
     _check_request(generate, sampling)
+    removed = read_removed(model, without, replacement)
     recording = Recording(model.plan, layers, heads)
     if messages is None:
         source = model.encode(_given(text), pair, special=special, bos=bos, truncate=truncate)
@@ -89,7 +97,11 @@ def trace(
             else:
                 source = continued
         batch = model.batch([source], target=None if written is None else [written])
-        model.forward(batch, recording, logits=False)
+        if removed:
+            change = partial(switch_off, removed, replacement)
+            model.forward_changed(batch, change, recording, logits=False)
+        else:
+            model.forward(batch, recording, logits=False)
     return Trace(
         model=model.name,
         stacks=recording.stacks(_axes(source, written)),
@@ -99,7 +111,31 @@ def trace(
         notes=notes,
         bos=bos,
         word_pieces=marks_word_pieces(model.tokenizer),
+        without=removed,
+        live=None if removed else LiveInputs(model, batch),
     )
+
+
+def read_removed(
+    model: "Model", heads: Sequence[str | Head], replacement: Replacement
+) -> tuple[Head, ...]:
+    """The heads that are to be switched off; one that is not there is refused."""
+    if replacement not in get_args(Replacement):
+        raise ModelError(f"replacement={replacement!r} is unknown; choose zero or mean.")
+    if isinstance(heads, str):
+        raise ModelError(f"without={heads!r} is one name; give a list of them: [{heads!r}].")
+    plan = model.stacks[0]
+    removed = [read_head(head) if isinstance(head, str) else head for head in heads]
+    for head in removed:
+        if head.layer not in plan.attending or not 0 <= head.head < plan.heads:
+            raise ModelError(
+                f"{model.name} has no head {head}; it has layers {_ranges({*plan.attending})} and "
+                f"heads 0 to {plan.heads - 1}."
+            )
+    reason = why_no_change(model.plan) if removed else None
+    if reason is not None:
+        raise ModelError(f"Heads of {model.name} cannot be switched off: {reason}.")
+    return tuple(removed)
 
 
 def _given(text: str | None) -> str:
@@ -266,4 +302,4 @@ def _ranges(numbers: set[int]) -> str:
 
 def _bias(added: Tensor, heads: list[int]) -> Tensor:
     of_heads = (added[heads] if added.ndim == 3 and added.shape[0] > 1 else added).float()
-    return of_heads.masked_fill(of_heads < _MASKED, -torch.inf)
+    return of_heads.masked_fill(of_heads < MASKED, -torch.inf)

@@ -23,6 +23,7 @@ from safetensors.numpy import save_file
 
 from headscope.errors import ViewError
 from headscope.files import find_place, is_local, write_atomically
+from headscope.head import read_head
 from headscope.model.inputs.tokens import BY_TOKEN, Characters, Tokens, Turn
 from headscope.model.trace import ENDING, Precision, StackTrace, Trace
 from headscope.wording import shorten
@@ -65,6 +66,7 @@ def save_trace(
         "notes": [*trace.notes, *writer.notes()],
         "bos": trace.bos,
         "word_pieces": trace.word_pieces,
+        "without": [str(head) for head in trace.without],
         "stacks": stacks,
         "tokens": writer.tokens,
         "arrays": writer.facts,
@@ -217,6 +219,7 @@ class _Reader:
             notes=tuple(map(str, told["notes"])),
             bos=told["bos"],
             word_pieces=bool(told["word_pieces"]),
+            without=tuple(map(read_head, told.get("without", ()))),
         )
 
     def _stack(self, told: Mapping[str, Any], tokens: Sequence[Tokens]) -> StackTrace:

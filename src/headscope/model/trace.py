@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import CaptureError, ModelError
+from headscope.head import Head
 from headscope.model.inputs.labels import unmark
 from headscope.model.inputs.spans import (
     By,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from headscope.model.attention import Stack
     from headscope.model.inputs.frame import Bos
+    from headscope.model.why import LiveInputs, Why
     from headscope.views import View
     from headscope.views.shares import Shares
 
@@ -95,6 +97,8 @@ class Trace:
     notes: tuple[str, ...] = ()
     bos: Bos | None = None  # whether a BOS token was to begin the text; None: not known
     word_pieces: bool = False  # whether the tokenizer marks them by "##" and leaves out spaces
+    without: tuple[Head, ...] = ()  # heads that were switched off
+    live: LiveInputs | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"Trace({self.model!r}, {self.default.queries!r}, {[*self.stacks.values()]})"
@@ -245,6 +249,17 @@ class Trace:
         if pattern is not None:
             return spans_of_pattern(side, pattern)
         return spans_of_characters(side, characters or {})
+
+    def why(self, layer: int, head: int, query: int, key: int, *, stack: str | None = None) -> Why:
+        """Why the head looks from one token at another: its score as a sum of what was written.
+
+        See `headscope.model.why`. It takes the model, so a stored trace cannot say it.
+        """
+        if self.live is None:
+            raise ModelError(
+                f"This trace is without its model, {self.model}; trace the text again to ask why."
+            )
+        return self.live.explain(self.stack(stack), Head(layer, head), query, key)
 
     def shares(self, spans: Sequence[Span] | None = None, **options: Any) -> Shares:
         """Which span looks at which, by layer and head; see `headscope.views.shares`."""

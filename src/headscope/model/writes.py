@@ -43,13 +43,13 @@ from headscope.model.capture.plan import Plan
 from headscope.model.inputs.batch import probe_batch
 from headscope.model.inputs.labels import display
 from headscope.model.loading.network import at_hand
+from headscope.model.norms import Norm, find_norm
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
 Reading = Literal["raw", "norm", "both"]  # of attention; both: raw, and the norms beside it
 PROBE_TOKENS = 7
-FIT = 1e-3  # how far a norm may be from its formula, of its largest value, besides rounding
 NO_HEAD = "the model has no unembedding, so that nothing says which tokens a vector stands for"
 
 
@@ -89,24 +89,6 @@ def norm_weighted(
 
 
 @dataclass(frozen=True)
-class LastNorm:
-    """gain ⊙ centred(r) / s(r) + bias, as found on the probe."""
-
-    module: nn.Module
-    gain: Float[Tensor, "width"]
-    bias: Float[Tensor, "width"]
-    is_centred: bool
-    tiny: float
-
-    def shift(
-        self, residual: Float[Tensor, "token width"], written: Float[Tensor, "token width"]
-    ) -> Float[Tensor, "token width"]:
-        """What the written vectors are in its output, the size of the residual held."""
-        size = _centre(residual, self.is_centred).square().mean(-1, keepdim=True) + self.tiny
-        return self.gain * _centre(written, self.is_centred) / size.sqrt()
-
-
-@dataclass(frozen=True)
 class Transform:
     """What a network does to its last state before the unembedding."""
 
@@ -128,7 +110,7 @@ class Transform:
 class Readout:
     """How a network reads its residual stream."""
 
-    last: LastNorm | Transform
+    last: Norm | Transform
     unembedding: nn.Module
 
     def logits(
@@ -158,9 +140,9 @@ class Readout:
         seen: list[Tensor] = []
 
         def look(_: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
-            seen.append((given if isinstance(self.last, LastNorm) else gave)[0].detach())
+            seen.append((given if isinstance(self.last, Norm) else gave)[0].detach())
 
-        watched = self.last.module if isinstance(self.last, LastNorm) else self.last.body
+        watched = self.last.module if isinstance(self.last, Norm) else self.last.body
         with hooked([watched], look):
             yield seen
 
@@ -264,7 +246,7 @@ class _Step:
     gave: Tensor
 
 
-def _find_last(model: "Model", unembedding: nn.Module) -> LastNorm | Transform | None:
+def _find_last(model: "Model", unembedding: nn.Module) -> Norm | Transform | None:
     """The module whose output the unembedding receives."""
     steps = _follow(model)
     received = [step.given for step in steps if step.module is unembedding]
@@ -274,7 +256,8 @@ def _find_last(model: "Model", unembedding: nn.Module) -> LastNorm | Transform |
     base = model.network.base_model
     body = set(base.modules())
     for step in makers:
-        if step.module in body and (norm := _as_norm(step)) is not None:
+        norm = find_norm(step.module, step.given, step.gave) if step.module in body else None
+        if norm is not None:
             return norm
     states = [step.gave for step in steps if step.module in body]
     outer = [step for step in makers if step.module not in body]
@@ -299,33 +282,6 @@ def _follow(model: "Model") -> list[_Step]:
 
 def _same(left: Tensor, right: Tensor) -> bool:
     return left.shape == right.shape and torch.equal(left, right)
-
-
-def _as_norm(step: _Step) -> LastNorm | None:
-    """The gain and bias of a module that is a LayerNorm or an RMSNorm, whatever its class.
-
-    Where the mean of what it is given is small, rounding of two bytes would let either pass for the
-    other: the one that fits better counts.
-    """
-    given, gave = widen(step.given.flatten(0, 1)), widen(step.gave.flatten(0, 1))
-    tiny = float(getattr(step.module, "eps", getattr(step.module, "variance_epsilon", 1e-6)))
-    with torch.no_grad():
-        bias = widen(step.module(torch.zeros_like(step.given[:1, :1])))[0, 0]
-    best, norm = torch.inf, None
-    slack = (FIT + torch.finfo(step.gave.dtype).eps) * gave.abs().max()
-    for is_centred in (True, False):
-        centred = _centre(given, is_centred)
-        unit = centred / (centred.square().mean(-1, keepdim=True) + tiny).sqrt()
-        gain = ((gave - bias) * unit).sum(0) / unit.square().sum(0).clamp(min=1e-12)
-        errors = gain * unit + bias - gave
-        if errors.abs().max() <= slack and float(errors.square().sum()) < best:
-            best = float(errors.square().sum())
-            norm = LastNorm(step.module, gain, bias, is_centred, tiny)
-    return norm
-
-
-def _centre(values: Float[Tensor, "*token width"], is_centred: bool) -> Tensor:
-    return values - values.mean(-1, keepdim=True) if is_centred else values
 
 
 def _extremes(

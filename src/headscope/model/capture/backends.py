@@ -116,7 +116,7 @@ def _observe(
 ) -> Any:
     result = resolved(*args, **kwargs)
     if result[1] is not None:
-        watch(_call(bind(resolved, args, kwargs), result[0], result[1]))
+        watch(attention_call(bind(resolved, args, kwargs), result[0], result[1]))
     return result
 
 
@@ -131,7 +131,8 @@ def _positional(function: Callable) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def _call(given: dict[str, Any], output: Tensor, weights: Tensor) -> LayerAttention:
+def attention_call(given: dict[str, Any], output: Tensor, weights: Tensor) -> LayerAttention:
+    """What the arguments of an attention function and what it gave show of a layer."""
     scaling = scale(given)
     extras = {k: v for k, v in given.items() if k not in _NAMED | _SILENT and v is not None}
     if scaling is None:

@@ -6,20 +6,22 @@ each head found for each query:  batch × query × head × width.
 Several changes are made in one pass over copies of a batch, each copy changed in its own way.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headscope.head import Head
 from headscope.model.attention import Forward, Stack
-from headscope.model.capture.backends import run_with
-from headscope.model.capture.dense import Expectation, Progress
+from headscope.model.capture.backends import attention_call, bind, run_with
+from headscope.model.capture.dense import Expectation, Observer, Progress
 from headscope.model.capture.plan import Plan
 from headscope.model.inputs.batch import Batch
 
+Replacement = Literal["zero", "mean"]  # what takes the place of a head's output
 # Given the number of a layer and the output of its heads: what goes on instead.
 Change = Callable[
     [int, Float[Tensor, "batch query head width"]], Float[Tensor, "batch query head width"]
@@ -36,9 +38,13 @@ def why_no_change(plan: Plan) -> str | None:
 
 
 def run_changed(
-    forward: Forward, plan: Plan, change: Change, expected: Mapping[Stack, Expectation]
+    forward: Forward,
+    plan: Plan,
+    change: Change,
+    expected: Mapping[Stack, Expectation],
+    observer: Observer | None = None,
 ) -> Any:
-    """Run the forward pass with the heads of the first stack changed."""
+    """Run the forward pass with the heads of the first stack changed, and show its layers."""
     progress, first = Progress(plan, expected), next(iter(expected))
 
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -46,6 +52,9 @@ def run_changed(
         if weights is None:  # no call that the plan knows of
             return output, weights, *more
         slot = progress.next()
+        if slot is not None and observer is not None:
+            call = attention_call(bind(resolved, args, kwargs), output, weights)
+            observer(replace(call, stack=slot.stack, layer=slot.layer))
         if slot is not None and slot.stack == first:
             home = expected[first].device
             output = change(slot.layer, output.to(home)).to(output.device)
@@ -54,6 +63,19 @@ def run_changed(
     result = run_with(forward, attend)
     progress.finish()
     return result
+
+
+def switch_off(
+    heads: Collection[Head], replacement: Replacement, layer: int, output: Tensor
+) -> Tensor:
+    """The output of a layer with some heads at zero, or at their mean over the tokens of a text."""
+    numbers = [head.head for head in heads if head.layer == layer]
+    if not numbers:
+        return output
+    changed = output.clone()
+    mean = output[:, :, numbers].mean(1, keepdim=True)
+    changed[:, :, numbers] = mean if replacement == "mean" else 0
+    return changed
 
 
 def take_rows(batch: Batch, rows: Int[Tensor, "some"]) -> Batch:
