@@ -30,6 +30,7 @@ NAVIGATION = {
         "views",
         "chat",
         "traces",
+        "why",
         "embedding",
         "corpora",
         "languages",

@@ -287,8 +287,10 @@ class Composition:
     variance: Float[Tensor, "batch layer head"]
 
 
-def compose(model: "Model", batch: "Batch") -> Composition:
-    """What every part makes of the choice of every head of the first stack.
+def compose(
+    model: "Model", batch: "Batch", rows: Bool[Tensor, "batch query"] | None = None
+) -> Composition:
+    """What every part makes of the choice of every head of the first stack, in all or some rows.
 
     On the side of the keys, a part's covariance with the score over the keys of a row; on the side
     of the queries, what the part brought into the query adds to the variance of its row.
@@ -299,6 +301,8 @@ def compose(model: "Model", batch: "Batch") -> Composition:
     for layer in plan.attending:
         call, _ = reasons.calls(layer)
         visible = visible_keys(call, batch)[:, 0]
+        if rows is not None:
+            visible = visible & rows[..., None]
         for number in range(plan.heads):
             above, variance = _above_rows(call, number, visible)
             variances.append(variance)
