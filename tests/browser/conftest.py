@@ -202,7 +202,7 @@ def open_page(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
         watched.page.evaluate("window.headscope.ready")
         watched.settle()
         if more:  # the second step of the controls
-            watched.page.evaluate("document.querySelector('.hs-more').open = true")
+            watched.page.evaluate("document.querySelector('.hs-more').click()")
         return watched
 
     yield open_view

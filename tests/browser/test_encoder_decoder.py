@@ -53,7 +53,7 @@ def test_source_and_target_are_typed_and_every_stack_is_shown(visit: Visit) -> N
     visit.at("#generate").fill("0")
     visit.at("#trace").click()
     expect(visit.at("#status")).to_contain_text("10 source and 6 target tokens")
-    for name in ("encoder", "decoder", "cross"):
+    for name in ("cross", "decoder", "encoder"):
         choose_stack(visit, name)
         stack = trace.stacks[name]
         expect(visit.at("#view [data-side=k] .hs-token")).to_have_count(len(stack.keys))
@@ -61,9 +61,9 @@ def test_source_and_target_are_typed_and_every_stack_is_shown(visit: Visit) -> N
         assert shown(visit, "k") == list(stack.keys.labels)
     visit.watched.shot("explorer-cross-attention")
     address = visit.address()
-    assert "stack=cross" in address and "target=A+cat+sat." in address
+    assert "stack=encoder" in address and "target=A+cat+sat." in address
     visit.open(address)
-    expect(visit.at("#view select[aria-label=Attention]")).to_have_value("cross")
+    expect(visit.at("#view select[aria-label=Attention]")).to_have_value("encoder")
 
 
 def test_the_weights_on_screen_are_those_of_the_cross_attention(visit: Visit) -> None:

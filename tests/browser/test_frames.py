@@ -43,6 +43,7 @@ def test_layer_heads_and_theme_change_the_drawing_of_the_head_view(
     shown.frame.locator("[data-number='0']").first.click()
     assert {line["head"] for line in shown.lines()} == {1}
     assert shown.ground() == PAPER["light"]
+    shown.frame.get_by_text("More", exact=True).click()
     shown.frame.get_by_role("radio", name="Dark").click()
     assert shown.ground() == PAPER["dark"]
     assert shown.scene()["paper"] == "#14181d"
@@ -56,7 +57,6 @@ def test_the_canvas_in_a_frame_is_painted_again(watched: Watched) -> None:
     middle = [[(full["from"][0] + full["to"][0]) / 2, full["from"][1]]]
     ((*_, opaque),) = shown.pixels(".hs-stage canvas", middle)
     shown.frame.get_by_text("More", exact=True).click()
-    shown.frame.evaluate("document.querySelector('details').open = true")
     shown.frame.get_by_label("Hide first token").check()
     shown.settle()
     ((*_, hidden),) = shown.pixels(".hs-stage canvas", middle)

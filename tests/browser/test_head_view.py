@@ -205,9 +205,7 @@ def test_rollout_and_norms_can_be_chosen_and_a_missing_one_says_why(open_page: O
 
 def test_encoder_decoder_and_cross_attention_can_be_chosen(open_page: Open) -> None:
     page = open_page(head_view(encoder_decoder_trace(), mass=1.0))
-    assert page.state()["stack"] == "encoder"
-    page.page.get_by_label("Attention").select_option("cross")
-    page.settle()
+    assert page.state()["stack"] == "cross"
     expect(page.page.locator("[data-side='q'] .hs-token")).to_have_text(["x", "y", "z"])
     assert len(page.lines()) == 2 * 3 * 5
     title = page.page.get_by_role("radio", name="Rollout").get_attribute("title")
@@ -287,7 +285,11 @@ def test_light_and_dark_follow_the_system_and_the_button(open_page: Open) -> Non
 def test_a_long_text_draws_the_strongest_lines_and_says_so(open_page: Open) -> None:
     weights = np.full((2, 120, 120), 1 / 120)
     page = open_page(
-        head_view(Trace.from_weights(weights, [f"t{i}" for i in range(120)]), mass=1.0)
+        head_view(
+            Trace.from_weights(weights, [f"t{i}" for i in range(120)]),
+            mass=1.0,
+            direction="vertical",
+        )
     )
     assert len(page.lines()) == 12_000
     expect(page.page.locator(".hs-readout")).to_contain_text("12,000 of 28,800 lines")

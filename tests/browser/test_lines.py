@@ -25,7 +25,7 @@ VIEWS: dict[str, View] = {
     "head": head_view(random_trace(), layer=1, heads=[2], mass=1.0),
     "heads that lie over each other": head_view(random_trace(), layer=1, mass=1.0),
     "side by side": head_view(random_trace(), layer=1, heads=[0], direction="horizontal"),
-    "thumbnails": model_view(random_trace(), enlarged=False, hide=(), mass=1.0),
+    "thumbnails": model_view(random_trace(), thumbnail="lines", enlarged=False, hide=(), mass=1.0),
     "neuron": neuron_view(random_trace(), layer=2, head=1, pinned=7),
 }
 

@@ -37,7 +37,7 @@ def test_every_layer_and_head_has_a_thumbnail_in_its_row(open_page: Open) -> Non
 
 
 def test_a_thumbnail_draws_the_lines_of_its_head(open_page: Open) -> None:
-    page = open_page(model_view(known_trace(), mass=1.0))
+    page = open_page(model_view(known_trace(), thumbnail="lines", mass=1.0))
     alphas = [curve["alpha"] for curve in page.evaluate(CURVES)]
     expected = np.sqrt([1.0, 0.25, 0.75, 0.1, 0.3, 0.6])
     assert sorted(alphas) == pytest.approx(sorted(expected), abs=1e-4)
@@ -51,7 +51,7 @@ def test_thumbnails_of_long_texts_share_bins_as_in_python(open_page: Open) -> No
     random = np.random.default_rng(3)
     weights = random.dirichlet(np.full(70, 0.1), (1, 1, 70))
     trace = Trace.from_weights(weights, [f"t{i}" for i in range(70)])
-    view = model_view(trace, mass=0.9)
+    view = model_view(trace, thumbnail="lines", mass=0.9)
     stack = trace.default
     seen = dequantise(quantise(weights[0].astype(np.float32)), (1, 70, 70))
     picture = binned(drawing(seen, stack, view.state), 28)
@@ -129,22 +129,22 @@ def test_own_scores_can_order_the_heads_and_missing_ones_come_last(open_page: Op
     assert shown[-1] == "1.0"
 
 
-def test_thumbnails_can_be_matrices(open_page: Open) -> None:
+def test_thumbnails_are_matrices_in_the_colour_of_what_a_head_does(open_page: Open) -> None:
     page = open_page(model_view(known_trace()))
-    page.page.get_by_role("radio", name="Matrix").click()
     cells = page.evaluate(
-        "window.headscope.scene().shapes.filter(s => s.kind === 'cells' && s.color === '#1f70eb')"
+        "window.headscope.scene().shapes.filter(s => s.kind === 'cells' && s.color === '#5c646d')"
     )
     shades = {round(shape["alpha"] * 16): len(shape["boxes"]) // 4 for shape in cells}
     expected = [round(float(np.sqrt(weight)) * 16) for weight in (1, 0.25, 0.75, 0.1, 0.3, 0.6)]
     assert {level: count for level, count in shades.items() if count} == {
         level: expected.count(level) for level in expected
     }
+    expect(page.page.locator(".hs-caption")).to_have_text("mixed")
     page.shot("model-matrix")
 
 
 def test_filters_rollout_and_stacks_work_here_too(open_page: Open) -> None:
-    page = open_page(model_view(random_trace(tokens=pair_side(), causal=False)))
+    page = open_page(model_view(random_trace(tokens=pair_side(), causal=False), thumbnail="lines"))
     before = len(page.evaluate(CURVES))
     page.page.get_by_label("Hide special tokens").check()
     page.page.get_by_label("Sentences").select_option("aa")
@@ -166,6 +166,6 @@ def test_a_grid_of_32_by_32_heads_is_drawn(open_page: Open) -> None:
     weights = random.dirichlet(np.full(6, 0.3), (32, 32, 6)).astype(np.float32)
     page = open_page(model_view(Trace.from_weights(weights, [f"t{i}" for i in range(6)])))
     assert len(names(page)) == 1024
-    page.page.locator("[aria-label='Layer 31, head 31']").click()
+    page.page.locator("[aria-label^='Layer 31, head 31']").click()
     assert page.state()["layer"] == 31
     assert {line["head"] for line in page.lines()} == {31}

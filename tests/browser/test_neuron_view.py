@@ -3,20 +3,22 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from headscope import views
 from headscope.model.trace import Trace
-from headscope.views import neuron_view
 from headscope.views.weights import neurons_of, take_apart
 from tests.browser.conftest import Watched
-from tests.references.traces import random_trace
+from tests.references.traces import random_trace, side
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
+neuron_view = partial(views.neuron_view, sort="text")  # rows as the weights are recorded
 
 TABLE = """() => [...document.querySelectorAll(".hs-neuron-body .hs-neuron-row")].map(row => ({
   word: row.querySelector(".hs-word").textContent,
@@ -162,6 +164,20 @@ def test_vectors_collapse_to_lines_and_expand_again(open_page: Open) -> None:
     page.page.get_by_role("radio", name="Expanded").click()
     page.settle()
     expect(page.page.locator(".hs-query .hs-word")).to_have_text("lazy")
+
+
+def test_the_strongest_tokens_come_first_and_the_query_stays_in_sight(open_page: Open) -> None:
+    trace = random_trace(layers=1, tokens=side([f"t{i}" for i in range(70)]))
+    page = open_page(views.neuron_view(trace, layer=0, head=1, pinned=50), more=False)
+    recorded = trace.weights[0][1][50].numpy()
+    weights = [float(row["weight"]) for row in table(page)]
+    assert weights == pytest.approx(-np.sort(-recorded), abs=6e-5)
+    strongest = [f"t{key}" for key in np.argsort(-recorded)[:51]]
+    assert [row["word"] for row in table(page)][:51] == strongest
+    page.page.locator(".hs-neuron-view").evaluate("node => (node.scrollTop = node.scrollHeight)")
+    expect(page.page.locator(".hs-neuron-row[data-key='69']")).to_be_in_viewport()
+    expect(page.page.locator(".hs-query .hs-word")).to_be_in_viewport()
+    expect(page.page.locator(".hs-query .hs-word")).to_have_text("t50")
 
 
 def test_layer_and_head_are_chosen(open_page: Open) -> None:

@@ -26,8 +26,8 @@ def test_a_view_opens_with_the_first_layer_and_all_heads() -> None:
     )
 
 
-def test_an_encoder_decoder_model_opens_with_its_encoder() -> None:
-    assert initial_state(encoder_decoder_trace(), "head").stack == "encoder"
+def test_an_encoder_decoder_model_opens_with_its_cross_attention() -> None:
+    assert initial_state(encoder_decoder_trace(), "head").stack == "cross"
     assert initial_state(encoder_decoder_trace(), "head", stack="cross").stack == "cross"
 
 

@@ -2,12 +2,16 @@
 
 import errno
 import re
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from headscope.errors import ViewError
+from headscope.model.trace import Trace
 from headscope.views import head_view, model_view, neuron_view
+from tests.references.tiny_models import MODELS
 from tests.references.traces import HOSTILE, known_trace, random_trace, side
 
 
@@ -86,3 +90,26 @@ def test_a_trace_opens_its_own_views() -> None:
     assert trace.head_view(layer=1).state.layer == 1
     assert trace.model_view(heads=[2]).state.heads == (2,)
     assert trace.neuron_view(head=3).state.head == 3
+
+
+def test_a_trace_shows_itself_as_its_head_view(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = random_trace()
+    assert trace._repr_html_() == trace.head_view()._repr_html_()
+    trace._ipython_display_()
+    assert capsys.readouterr().out.startswith("Head view of random-model")
+
+
+def test_a_model_says_in_a_notebook_what_it_is() -> None:
+    said = MODELS["causal"]()._repr_html_()
+    assert "3 layers × 2 heads (self); every token sees only what came before" in said
+    assert "<code>model.trace(text)</code>" in said
+
+
+def test_a_long_text_is_shown_as_a_text_on_a_telling_word() -> None:
+    words = ["The", "old", "cat", "sat", "here", "and", "saw", "the", "dog", "bark"] * 7
+    trace = Trace.from_weights(np.eye(70, k=-1)[None] * 0.9 + 0.1 * np.eye(70), words)
+    state = asdict(head_view(trace).state)
+    assert (state["direction"], state["layer"], state["heads"]) == ("text", 0, (0,))
+    assert state["pinned"] == "q2"  # the first word that looks at a word
+    assert asdict(head_view(trace, direction="vertical").state)["pinned"] is None
+    assert asdict(head_view(random_trace()).state)["direction"] == "vertical"

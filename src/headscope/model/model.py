@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from html import escape
 from typing import Any
 
 import torch
@@ -101,6 +102,15 @@ class Model:
     def __repr__(self) -> str:
         shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
         return f"Model({self.name!r}, {shape})"
+
+    def _repr_html_(self) -> str:
+        """In a notebook a model says what it is, and how to see its attention."""
+        shape = ", ".join(f"{s.layers} layers × {s.heads} heads ({s.name})" for s in self.stacks)
+        sight = "only what came before" if self.is_causal else "the whole text"
+        return (
+            f"<p><strong>{escape(self.name)}</strong>: {shape}; every token sees {sight}.<br>"
+            "<code>model.trace(text)</code> shows what its heads look at.</p>"
+        )
 
     @property
     def stacks(self) -> tuple[StackPlan, ...]:

@@ -267,6 +267,13 @@ class Trace:
 
         return shares(self, spans, **options)
 
+    def _ipython_display_(self) -> None:
+        """In a notebook a trace shows itself as its head view."""
+        self.head_view()._ipython_display_()
+
+    def _repr_html_(self) -> str:
+        return self.head_view()._repr_html_()
+
     def head_view(self, **options: Any) -> View:
         """Lines from token to token, one colour per head; see `headscope.views.head_view`."""
         from headscope.views import head_view

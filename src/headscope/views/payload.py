@@ -13,7 +13,7 @@ puts the mostly-zero high bytes side by side, which deflate likes.
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from headscope.views import window
 from headscope.views.kind import ViewKind
 from headscope.views.kinds import kind_of
 from headscope.views.labels import gaps, is_right_to_left, label
-from headscope.views.opening import worth_a_look
+from headscope.views.roles import roles, worth_a_look
 from headscope.views.state import ViewState
 from headscope.views.weights import (
     array_of,
@@ -147,6 +147,7 @@ def _stack(
         _add_norms(stack, sets, missing, blocks)
     if "rollout" in kind.parts:
         _add_rollout(stack, sets, missing, blocks)
+    all_layers = kind.shows_all_layers
     same = stack.keys is stack.queries or stack.keys == stack.queries
     return {
         "name": stack.name,
@@ -158,6 +159,7 @@ def _stack(
         "missing": missing,
         "scores": ordering_scores(stack, scores) if "scores" in kind.parts else {},
         "neurons": _neurons(stack, blocks) if "neurons" in kind.parts else None,
+        "roles": [list(map(astuple, row)) for row in roles(stack)] if all_layers else [],
         "worth": [asdict(one) for one in worth_a_look(stack)],
     }
 

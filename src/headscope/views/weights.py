@@ -222,6 +222,13 @@ def neuron_order(parts: Parts, order: str) -> np.ndarray:
     return np.argsort(-(parts.weights @ parts.products), kind="stable")
 
 
+def key_order(parts: Parts, sort: str) -> np.ndarray:
+    """Attended tokens as they stand in the text, or the strongest first."""
+    if sort == "text":
+        return np.arange(len(parts.scores))
+    return np.argsort(-parts.scores, kind="stable")
+
+
 def pinned_query(stack: "StackTrace", pinned: str | None) -> int:
     """The pinned query token, or the last one that is not special."""
     if pinned is not None and pinned.startswith("q"):

@@ -1,8 +1,10 @@
 /**
- * One view in an element: chooses the view by its kind, adds the title line, theme and print
- * buttons.
+ * One view in an element: chooses the view by its kind and puts title, controls and print buttons
+ * into one row above it.
  *
  * @typedef {object} View
+ * @property {Control[]} first  controls that are always in sight
+ * @property {Control[]} rest  those under “More”
  * @property {() => Promise<void>} update  draw the current state
  * @property {() => Scene} scene  what is on screen, for print
  * @property {() => string[]} caveats  what the picture leaves out
@@ -20,9 +22,9 @@
  * @property {() => void} remove
  */
 
-import { button, segments } from "../ui/controls.js";
+import { button } from "../ui/controls.js";
 import { h } from "../ui/dom.js";
-import { options } from "../kinds/shared/filters.js";
+import { settingControl } from "../kinds/shared/filters.js";
 import { keepKeys, themeOf, watchTheme } from "../ui/host.js";
 import { savePdf, savePng, saveSvg } from "../draw/print.js";
 import { withCaption } from "../draw/scene.js";
@@ -31,6 +33,7 @@ import { VIEWS } from "../kinds/index.js";
 
 /**
  * @import { Theme } from "../ui/colors.js"
+ * @import { Control } from "../ui/controls.js"
  * @import { Data } from "../kinds/shared/data.js"
  * @import { Line } from "../kinds/shared/lines.js"
  * @import { Scene } from "../draw/scene.js"
@@ -48,23 +51,26 @@ export function mount(el, data, store) {
   el.append(root);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const theme = () => themeOf(store.state.theme, el, dark);
-  const top = h("header", { class: "hs-top" });
+  const bar = h("header", { class: "hs-bar" });
   const note = h("div", { class: "hs-note", role: "status" });
   note.hidden = true;
-  root.append(top, note);
+  root.append(bar, note);
   const stopKeys = keepKeys(root);
   const view = VIEWS[data.header.kind](root, data, store, theme);
   const picture = () => withCaption(view.scene(), view.caveats(), COLORS[theme()].faint);
-  const themeControl = fillTop(top, note, data, store, view, picture);
+  const controls = [...view.first, ...view.rest, themeControl(store)];
+  bar.append(...titleOf(data), ...view.first.map(({ node }) => node));
+  bar.append(h("span", { class: "hs-space" }), saveButtons(note, view, picture));
+  bar.append(...more(controls.slice(view.first.length)));
 
   let work = Promise.resolve();
   const drawn = { theme: "", width: 0 };
   const draw = () => {
     drawn.theme = theme();
     drawn.width = el.clientWidth;
-    for (const one of [root, root.closest(".hs-page")])
-      one?.setAttribute("data-theme", drawn.theme);
-    themeControl.update();
+    for (const element of [root, root.closest(".hs-page")])
+      element?.setAttribute("data-theme", drawn.theme);
+    for (const control of controls) control.update();
     work = view.update().catch((error) => showFailure(root, error));
     return work;
   };
@@ -96,39 +102,54 @@ export function mount(el, data, store) {
   return { ready: draw(), idle, store, view, picture, remove };
 }
 
+/** @param {Data} data @returns {HTMLElement[]} */
+function titleOf({ header: { kind, model } }) {
+  const title = h("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
+  return [title, h("span", { class: "hs-model", title: model }, model)];
+}
+
+/** @param {Store} store @returns {Control} */
+function themeControl(store) {
+  const control = settingControl(store, "theme");
+  control.node.classList.add("hs-theme");
+  return control;
+}
+
 /**
- * @param {HTMLElement} top
  * @param {HTMLElement} note
- * @param {Data} data
- * @param {Store} store
  * @param {View} view
  * @param {() => Scene} picture
+ * @returns {HTMLElement}
  */
-function fillTop(top, note, data, store, view, picture) {
-  const control = segments(
-    "Theme",
-    options("theme"),
-    () => store.state.theme,
-    (theme) => store.set({ theme }),
-  );
-  const { kind } = data.header;
-  const title = h("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
-  const model = h("span", { class: "hs-model" });
-  model.textContent = data.header.model;
+function saveButtons(note, view, picture) {
   const tell = (/** @type {string} */ text, /** @type {Blob | undefined} */ picture) =>
     showNote(note, text, picture);
-  top.append(
-    title,
-    model,
-    h("span", { class: "hs-space" }),
-    control.node,
+  return h(
+    "span",
+    { class: "hs-saves" },
     button("SVG", "Save what is shown as SVG", () => saveSvg(picture(), view.title(), tell)),
     button("PNG", "Save what is shown as PNG", () => savePng(picture(), view.title(), tell)),
     button("PDF", "Print what is shown; choose “Save as PDF”", () =>
       savePdf(picture(), view.title(), tell),
     ),
   );
-  return control;
+}
+
+/**
+ * A button, and the row of controls that it opens.
+ * @param {Control[]} controls
+ * @returns {HTMLElement[]}
+ */
+function more(controls) {
+  const row = h("div", { class: "hs-more-controls" }, ...controls.map(({ node }) => node));
+  row.hidden = true;
+  const opener = button("More", "More controls", () => {
+    row.hidden = !row.hidden;
+    opener.setAttribute("aria-expanded", String(!row.hidden));
+  });
+  opener.classList.add("hs-more");
+  opener.setAttribute("aria-expanded", "false");
+  return [opener, row];
 }
 
 /**

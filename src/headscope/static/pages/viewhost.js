@@ -73,7 +73,7 @@ export class ViewHost {
     );
     this.app = mount(this.el, data, store);
     this.el
-      .querySelector(".hs-top")
+      .querySelector(".hs-saves")
       ?.append(
         saveButton(
           "CSV",

@@ -1,6 +1,6 @@
-/** The colour of a head. */
+/** The colours of heads and of their roles. */
 
-import { HEADS } from "./theme.js";
+import { COLORS, HEADS } from "./theme.js";
 
 /** @typedef {"light" | "dark"} Theme */
 
@@ -8,6 +8,12 @@ import { HEADS } from "./theme.js";
 export function headColor(theme, head) {
   const colors = HEADS[theme];
   return colors[head % colors.length];
+}
+
+/** @param {Theme} theme @param {string} group  as theme.py names it @returns {string} */
+export function roleColor(theme, group) {
+  const name = group.replace(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase());
+  return COLORS[theme][/** @type {"roleSink"} */ (`role${name}`)];
 }
 
 /** @param {string} hex @returns {[number, number, number]} */

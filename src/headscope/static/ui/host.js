@@ -24,6 +24,11 @@ function ownFrame() {
   }
 }
 
+/** Whether fingers point here: what can be touched is then larger. @returns {boolean} */
+export function isTouched() {
+  return window.matchMedia("(pointer: coarse)").matches;
+}
+
 /** @returns {boolean} */
 function isFramed() {
   return window.parent !== window;

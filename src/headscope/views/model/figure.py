@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 
 from headscope.errors import ViewError
 from headscope.head import name_head, name_layer
-from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
+from headscope.theme import PAPER, PRINT_FAINT, PRINT_RULE, ROLES, head_color
 from headscope.views.caveats import caveats
 from headscope.views.figures import points
 from headscope.views.figures.captions import add_caption
 from headscope.views.figures.curves import draw_curves
 from headscope.views.lines import THUMBNAIL, binned, curves, drawing, lines, opacity
 from headscope.views.payload import Scores, ordering_scores
+from headscope.views.roles import Role, roles
 from headscope.views.state import chosen_stack
 from headscope.views.weights import chosen_weights, reference
 from headscope.wording import model_title
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _SIZE = 0.62  # inches of one thumbnail
 _MOST_BINS = {"lines": 28, "matrix": 64}  # as on screen
-_COLOR = head_color(0)
 _SEEN = 0.15  # opacity: fainter lines are hardly seen
 _MOSTLY = 0.5  # of the attention: what is hidden is the reason that nothing is seen
 
@@ -38,18 +38,27 @@ def draw(trace: "Trace", state: "ModelState", scores: Scores | None) -> Figure:
     rows = _ordered_rows(stack, state, scores)
     columns = max(len(row) for row in rows)
     figure = Figure(
-        figsize=(max(1.6, 0.2 + columns * (_SIZE + 0.08)), 0.55 + len(rows) * (_SIZE + 0.2))
+        figsize=(max(1.6, 0.2 + columns * (_SIZE + 0.08)), 0.55 + len(rows) * (_SIZE + 0.3))
     )
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes in grid.flat:
         axes.axis("off")
+    named = roles(stack)
     hidden = []
     for line, row in enumerate(rows):
         for column, (layer, head) in enumerate(row):
-            hidden.append(_thumbnail(grid[line, column], stack, state, layer, head))
+            role = None
+            if state.weights != "rollout":
+                role = named[stack.layers.index(layer)][stack.heads.index(head)]
+            hidden.append(_thumbnail(grid[line, column], stack, state, layer, head, role))
     wide, tall = figure.get_size_inches()
     figure.subplots_adjust(
-        left=0.1 / wide, right=1 - 0.1 / wide, top=1 - 0.45 / tall, bottom=0.1 / tall, wspace=0.1
+        left=0.1 / wide,
+        right=1 - 0.1 / wide,
+        top=1 - 0.45 / tall,
+        bottom=0.2 / tall,
+        wspace=0.1,
+        hspace=0.45,
     )
     title = model_title(trace.model)
     figure.text(0.5, 1 - 0.15 / tall, title, ha="center", va="center", color=PRINT_FAINT)
@@ -87,7 +96,7 @@ def _by_score(
 
 
 def _thumbnail(
-    axes: "Axes", stack: "StackTrace", state: "ModelState", layer: int, head: int
+    axes: "Axes", stack: "StackTrace", state: "ModelState", layer: int, head: int, role: Role | None
 ) -> float:
     """Draw one head; returns the share of its attention that goes to hidden tokens."""
     _, weights = chosen_weights(stack, state.weights, layer, [head])
@@ -100,14 +109,18 @@ def _thumbnail(
         spine.set(color=PRINT_RULE, linewidth=0.6)
     name = name_layer(layer) if state.weights == "rollout" else name_head(layer, head)
     axes.set_title(name, fontsize=points(6), color=PRINT_FAINT, pad=2)
+    color = head_color(0)
+    if role is not None:
+        color = ROLES[role.group].light if state.thumbnail == "matrix" else color
+        axes.set_xlabel(role.name, fontsize=points(5), color=PRINT_FAINT, labelpad=2)
     small = binned(picture, _MOST_BINS[state.thumbnail])
     if state.thumbnail == "matrix":
         strength = small.weights[0] / most
-        _matrix(axes, strength)
+        _matrix(axes, strength, color)
     else:
         shown = lines(small, state.mass)
         strength = shown.weight / most
-        _lines(axes, shown.query, shown.key, strength, small.weights.shape[1:])
+        _lines(axes, shown.query, shown.key, strength, small.weights.shape[1:], color)
     if opacity(strength).max(initial=0.0) < _SEEN:
         share = f"{100 * picture.hidden:.0f} %\nhidden"
         reason = share if picture.hidden >= _MOSTLY else "nothing\nto show"
@@ -116,16 +129,21 @@ def _thumbnail(
     return picture.hidden
 
 
-def _matrix(axes: "Axes", weights: np.ndarray) -> None:
-    colors = LinearSegmentedColormap.from_list("head", HEAD_MAP)
+def _matrix(axes: "Axes", weights: np.ndarray, color: str) -> None:
+    colors = LinearSegmentedColormap.from_list("head", (PAPER, color))
     axes.pcolormesh(opacity(weights), cmap=colors, vmin=0, vmax=1, linewidth=0)
     axes.invert_yaxis()
 
 
 def _lines(
-    axes: "Axes", query: np.ndarray, key: np.ndarray, strength: np.ndarray, ends: tuple[int, ...]
+    axes: "Axes",
+    query: np.ndarray,
+    key: np.ndarray,
+    strength: np.ndarray,
+    ends: tuple[int, ...],
+    color: str,
 ) -> None:
     starts = np.column_stack([np.zeros(len(query)), (query + 0.5) / ends[0]])
     stops = np.column_stack([np.ones(len(key)), (key + 0.5) / ends[1]])
-    draw_curves(axes, curves(starts, stops), to_rgb(_COLOR), strength, scale=THUMBNAIL)
+    draw_curves(axes, curves(starts, stops), to_rgb(color), strength, scale=THUMBNAIL)
     axes.set(xlim=(-0.12, 1.12), ylim=(1.06, -0.06))

@@ -12,8 +12,8 @@ class ModelState(ViewState):
     thumbnail: str = setting(
         "Draw heads as",
         "how a head is drawn small",
-        default="lines",
-        choices={"lines": "Lines", "matrix": "Matrix"},
+        default="matrix",
+        choices={"matrix": "Matrix", "lines": "Lines"},
     )
     order: str = setting(
         "Order by", "number, or the score that heads are ordered by", default="number"

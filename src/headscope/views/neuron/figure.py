@@ -2,6 +2,7 @@
 numbers that lead to each weight."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from headscope.views.state import chosen_stack
 from headscope.views.weights import (
     Neurons,
     Parts,
+    key_order,
     neuron_order,
     neurons_of,
     pinned_query,
@@ -49,6 +51,13 @@ def draw(trace: "Trace", state: "NeuronState", _: "Scores | None") -> Figure:
     query = pinned_query(stack, state.pinned)
     parts = take_apart(neurons, query)
     order = neuron_order(parts, state.neurons)
+    keys = key_order(parts, state.sort)
+    neurons = replace(
+        neurons,
+        key=neurons.key[keys],
+        bias=None if neurons.bias is None else neurons.bias[:, keys],
+    )
+    parts = take_apart(neurons, query)
     columns = _columns(neurons, parts, query)
     wide = _STEPS + len(columns) * _FIGURE + _FIGURE + _BAR + 0.2
     tall = (max(parts.dots.size, len(stack.queries)) + 5) * _PITCH
@@ -60,7 +69,7 @@ def draw(trace: "Trace", state: "NeuronState", _: "Scores | None") -> Figure:
     _draw_links(axes, parts, query, head_color(state.head))
     _draw_vectors(axes, neurons, parts, query, order)
     _draw_sums(axes, parts.products[:, order] * neurons.scaling, parts.scores)
-    _draw_words(axes, stack.keys.labels, stack.queries.labels[query])
+    _draw_words(axes, [stack.keys.labels[key] for key in keys], stack.queries.labels[query])
     _draw_numbers(axes, columns, parts)
     title = f"{model_title(trace.model)} · layer {state.layer} · head {state.head}"
     axes.text(0.1, 0.5 * _PITCH, title, color=PRINT_FAINT, va="center")

@@ -7,8 +7,14 @@ from headscope.views.state import ViewState, setting
 
 @dataclass(frozen=True, slots=True)
 class NeuronState(ViewState):
-    """How the neuron view lists neurons."""
+    """How the neuron view lists tokens and neurons."""
 
+    sort: str = setting(
+        "Tokens",
+        "how the attended tokens are ordered",
+        default="weight",
+        choices={"weight": "By weight", "text": "As in the text"},
+    )
     neurons: str = setting(
         "Neurons",
         "how neurons are ordered",

@@ -12,7 +12,7 @@
  */
 
 import { COLORS } from "../../ui/theme.js";
-import { isTouched } from "../../ui/bar.js";
+import { isTouched } from "../../ui/host.js";
 import { h } from "../../ui/dom.js";
 import { geometryOf, labelBox } from "./geometry.js";
 import { curveOf, labelShapes, markShapes, numberShapes } from "./shapes.js";

@@ -53,7 +53,7 @@ export class TextStage {
       (side) => this.ask(/** @type {"q" | "k"} */ (side)),
     );
     this.body = h("div", {});
-    this.root = h("div", { class: "hs-text-stage" }, this.turn.node, this.body);
+    this.root = h("div", { class: "hs-text-stage" }, this.body);
     parent.append(this.root);
     /** @type {TextPicture | null} */
     this.picture = null;
@@ -79,7 +79,6 @@ export class TextStage {
     this.picture = picture;
     this.hover = null;
     if (picture.pin) this.asking = picture.pin.side;
-    this.turn.node.hidden = picture.stack.keys !== null;
     this.turn.update();
     this.place();
     this.shade();

@@ -1,6 +1,5 @@
 /** The head view: one layer, a line per pair of tokens and head. */
 
-import { controlBar } from "../../ui/bar.js";
 import { headColor } from "../../ui/colors.js";
 import { chips } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
@@ -28,7 +27,7 @@ import { format, isShownWith, weightBetween, weightsBetween } from "./shapes.js"
 import { Stage } from "./stage.js";
 import { TextStage } from "./text.js";
 import { drawingOf, massTo } from "../shared/units.js";
-import { hiddenControl, worthControl } from "../shared/worth.js";
+import { aboutLine, hiddenControl, worthControl } from "../shared/worth.js";
 
 /**
  * @import { View } from "../../entry/app.js"
@@ -62,33 +61,8 @@ export function headView(root, data, store, theme) {
     () => (isSummary(store.state) ? { layer: -1, heads: [] } : store.state),
     ({ layer, head }) => store.set({ layer, heads: [head], pinned: null, summary: "each" }),
   );
-  const first = [
-    stackControl(data, store),
-    layersControl(data, store),
-    ...windowControls(data, store),
-    heads,
-    summaryControl(data, store),
-    ...spanControls(store),
-  ];
-  const rest = [
-    massControl(store),
-    ...hide.controls,
-    unitControl(store),
-    pairControl(data, store),
-    weightsControl(data, store),
-    settingControl(store, "direction"),
-  ];
-  const selection = selectionBar(
-    data,
-    store,
-    theme,
-    (adding) => (stage.selecting.adding = text.selecting.adding = adding),
-  );
-  const controls = [...first, ...rest, worth, hidden, selection];
   const readout = h("p", { class: "hs-readout", role: "status" });
   const frame = h("div", { class: "hs-frame" });
-  root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, readout, frame);
-
   /** @type {Drawing | null} */
   let drawing = null;
   const onPin = (/** @type {Pin | null} */ pin) =>
@@ -101,6 +75,31 @@ export function headView(root, data, store, theme) {
   };
   const stage = new Stage(frame, onPin, onFocus);
   const text = new TextStage(frame, onPin, onFocus);
+  const first = [
+    stackControl(data, store),
+    layersControl(data, store),
+    ...windowControls(data, store),
+    heads,
+  ];
+  const rest = [
+    summaryControl(data, store),
+    ...spanControls(store),
+    massControl(store),
+    ...hide.controls,
+    unitControl(store),
+    pairControl(data, store),
+    weightsControl(data, store),
+    settingControl(store, "direction"),
+    text.turn,
+  ];
+  const selection = selectionBar(
+    data,
+    store,
+    theme,
+    (adding) => (stage.selecting.adding = text.selecting.adding = adding),
+  );
+  root.append(aboutLine(worth, hidden), readout, frame, selection.node);
+
   root.addEventListener("keydown", (event) => {
     if (
       event.key.toLowerCase() === "s" &&
@@ -114,7 +113,7 @@ export function headView(root, data, store, theme) {
   });
 
   const update = async () => {
-    for (const control of controls) control.update();
+    for (const control of [worth, hidden, selection]) control.update();
     const state = store.state;
     const stack = data.stack(state.stack);
     const layer = await data.shown(stack, state);
@@ -132,6 +131,7 @@ export function headView(root, data, store, theme) {
     const isText = state.direction === "text";
     stage.root.hidden = isText;
     text.root.hidden = !isText;
+    text.turn.node.hidden = !isText || stack.keys !== null;
     const picture = {
       drawing,
       look,
@@ -145,6 +145,8 @@ export function headView(root, data, store, theme) {
   const shown = () => (store.state.direction === "text" ? text : stage);
   const remove = () => [stage, text].forEach((one) => one.remove());
   return {
+    first,
+    rest,
     update,
     scene: () => shown().scene(),
     caveats: () => {
@@ -316,7 +318,7 @@ export function describe(drawing, focus, nameOf) {
 
 /** @param {Focus} focus @returns {string} */
 function overviewNote({ drawn, total }) {
-  const hint = "Point at a token for its weights, click to pin it.";
+  const hint = "Point at a token for its weights, click to pin it, drag to choose several.";
   if (drawn === total) return `${total.toLocaleString("en")} lines. ${hint}`;
   return (
     `The strongest ${drawn.toLocaleString("en")} of ${total.toLocaleString("en")} lines. ` +

@@ -10,6 +10,7 @@ import { COLORS } from "../../ui/theme.js";
  */
 
 const GAP = 18;
+const ROLE = 12; // pixels below a thumbnail for the name of what the head does
 const MARGIN = 40;
 
 /**
@@ -25,20 +26,23 @@ export function modelScene(sheet, beside, theme) {
   const shapes = [];
   sheet.thumbs.forEach((thumb, i) => {
     const x = MARGIN + (i % columns) * step;
-    const y = MARGIN + Math.floor(i / columns) * step;
+    const y = MARGIN + Math.floor(i / columns) * (step + ROLE);
     shapes.push(frame(x, y, sheet.size, theme), ...sheet.shapes(thumb, x, y));
-    const text = nameHead(thumb.cell.layer, thumb.cell.head);
-    shapes.push({
-      kind: "text",
-      at: [x + sheet.size / 2, y - 7],
-      text,
-      size: 9,
-      color: COLORS[theme].faint,
-      anchor: "middle",
-    });
+    const style = { color: COLORS[theme].faint, anchor: /** @type {"middle"} */ ("middle") };
+    const [middle, text] = [x + sheet.size / 2, nameHead(thumb.cell.layer, thumb.cell.head)];
+    shapes.push({ kind: "text", at: [middle, y - 7], text, size: 9, ...style });
+    const role = sheet.role(thumb.cell);
+    if (role)
+      shapes.push({
+        kind: "text",
+        at: [middle, y + sheet.size + 7],
+        text: role[0],
+        size: 8,
+        ...style,
+      });
   });
   const width = 2 * MARGIN + columns * step - GAP;
-  const height = 2 * MARGIN + Math.ceil(sheet.thumbs.length / columns) * step;
+  const height = 2 * MARGIN + Math.ceil(sheet.thumbs.length / columns) * (step + ROLE);
   if (beside) shapes.push(...beside.shapes.map((shape) => shifted(shape, width, MARGIN)));
   return {
     width: width + (beside ? beside.width + MARGIN : 0),

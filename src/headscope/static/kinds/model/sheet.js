@@ -6,14 +6,15 @@
  *   null, hidden: number}} Thumb  hidden: share of the attention that goes to hidden tokens
  */
 
-import { headColor } from "../../ui/colors.js";
-import { isTouched } from "../../ui/bar.js";
+import { headColor, roleColor } from "../../ui/colors.js";
+import { penOf } from "../../draw/pixels.js";
+import { isTouched } from "../../ui/host.js";
 import { h } from "../../ui/dom.js";
 import { isSummary } from "../shared/data.js";
 import { nameHead, nameLayer, nameWithinLayer } from "../../ui/heads.js";
 import { cellRows, shownRows, same } from "./grid.js";
 import { paintAll } from "../../draw/scene.js";
-import { binned, isBlank, reasonShapes, thumbnailShapes } from "./thumbnail.js";
+import { binned, isBlank, paintMatrix, reasonShapes, thumbnailShapes } from "./thumbnail.js";
 import { drawingOf, massTo } from "../shared/units.js";
 import { placeInRows } from "../../ui/roving.js";
 
@@ -21,6 +22,7 @@ import { placeInRows } from "../../ui/roving.js";
  * @import { Theme } from "../../ui/colors.js"
  * @import { Data } from "../shared/data.js"
  * @import { Store } from "../shared/state.js"
+ * @import { Shape } from "../../draw/scene.js"
  * @import { Drawing } from "../shared/units.js"
  * @import { Cell } from "./grid.js"
  */
@@ -146,19 +148,22 @@ export class Sheet {
     const canvas = h("canvas", { "aria-hidden": "true" });
     const sharp = Math.max(1, window.devicePixelRatio || 1);
     canvas.width = canvas.height = Math.round(this.size * sharp);
+    const role = this.role(cell)?.[0];
+    const label = role ? `${name(cell)}: ${role}` : name(cell);
     const node = h(
       "button",
       {
         type: "button",
         class: "hs-thumb",
         role: "gridcell",
-        "aria-label": name(cell),
-        title: name(cell),
+        "aria-label": label,
+        title: label,
         tabindex: "-1",
       },
       canvas,
     );
-    if (text) node.append(h("span", { class: "hs-caption" }, text));
+    for (const line of [text, role])
+      if (line) node.append(h("span", { class: "hs-caption" }, line));
     this.thumbs.push({ cell, node, canvas, small: null, hidden: 0 });
     return node;
   }
@@ -232,33 +237,56 @@ export class Sheet {
     const stack = this.data.stack(state.stack);
     const weights = await this.data.weights(stack, state.weights, layer, state.window);
     if (round !== this.round) return;
-    const kind = /** @type {"lines" | "matrix"} */ (state.thumbnail);
     for (const thumb of this.thumbs) {
       if (thumb.cell.layer !== layer || thumb.small) continue;
       const drawing = drawingOf(stack, weights, state, [thumb.cell.head]);
       const shares = sharesOf(drawing);
       this.shares.push(shares);
       thumb.hidden = shares.hidden;
-      thumb.small = binned(drawing, kind);
+      thumb.small = binned(drawing, this.kind());
       this.unpainted.push(thumb);
     }
   }
 
   /** @param {Thumb} thumb */
   paint(thumb) {
-    const pen = /** @type {CanvasRenderingContext2D} */ (thumb.canvas.getContext("2d"));
+    const pen = penOf(thumb.canvas);
     pen.scale(thumb.canvas.width / this.size, thumb.canvas.width / this.size);
-    paintAll(pen, this.shapes(thumb, 0, 0));
+    const isPicture = thumb.small && !isBlank(thumb.small) && this.kind() === "matrix";
+    if (thumb.small && isPicture) paintMatrix(pen, thumb.small, this.size, this.color(thumb.cell));
+    else paintAll(pen, this.shapes(thumb, 0, 0));
   }
 
-  /** @param {Thumb} thumb @param {number} x @param {number} y */
-  shapes(thumb, x, y) {
-    if (!thumb.small) return [];
-    const { thumbnail, mass } = this.store.state;
+  /** @param {Thumb} thumb @param {number} x @param {number} y @returns {Shape[]} */
+  shapes({ small, cell, hidden }, x, y) {
+    if (!small) return [];
     const box = { x, y, size: this.size };
-    const kind = /** @type {"lines" | "matrix"} */ (thumbnail);
-    const shapes = thumbnailShapes(thumb.small, kind, box, headColor(this.theme, 0), mass);
-    return isBlank(shapes) ? [...shapes, ...reasonShapes(thumb.hidden, box, this.theme)] : shapes;
+    if (isBlank(small)) return reasonShapes(hidden, box, this.theme);
+    const { mass } = this.store.state;
+    return thumbnailShapes(small, this.kind(), box, this.color(cell), mass);
+  }
+
+  /** @returns {"lines" | "matrix"} */
+  kind() {
+    return /** @type {"lines" | "matrix"} */ (this.store.state.thumbnail);
+  }
+
+  /** Matrices have the colour of what the head does. @param {Cell} cell @returns {string} */
+  color(cell) {
+    const role = this.kind() === "matrix" ? this.role(cell) : null;
+    return role ? roleColor(this.theme, role[1]) : headColor(this.theme, 0);
+  }
+
+  /**
+   * The name of what a head does and its group; rollout is of no single head.
+   * @param {Cell} cell
+   * @returns {[string, string] | null}
+   */
+  role({ layer, head }) {
+    const { stack: name, weights } = this.store.state;
+    const stack = this.data.stack(name);
+    if (weights === "rollout") return null;
+    return stack.roles[stack.layers.indexOf(layer)]?.[stack.heads.indexOf(head)] ?? null;
   }
 
   /** @param {EventTarget | null} target */

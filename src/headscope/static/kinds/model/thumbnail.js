@@ -1,6 +1,8 @@
 /** One head as a thumbnail: lines from left to right, or a matrix with a row per query. */
 
 import { lineWidth, opacity, THUMBNAIL } from "../../draw/line.js";
+import { pixelCanvas } from "../../draw/pixels.js";
+import { rgb } from "../../ui/colors.js";
 import { cutoffs, overviewLines } from "../shared/lines.js";
 import { isShown } from "../shared/units.js";
 import { percent } from "../../ui/numbers.js";
@@ -83,12 +85,27 @@ export function thumbnailShapes(small, kind, box, color, mass) {
   return kind === "lines" ? lineShapes(small, box, color, mass) : matrixShapes(small, box, color);
 }
 
-/** Whether a reader would see nothing. @param {Shape[]} shapes */
-export function isBlank(shapes) {
-  return shapes.every(
-    (shape) =>
-      "alpha" in shape && (shape.alpha < SEEN || (shape.kind === "cells" && !shape.boxes.length)),
-  );
+/** Whether a reader would see nothing. @param {Drawing} small */
+export function isBlank({ weights, reference }) {
+  return weights.every((values) => values.every((weight) => opacity(weight / reference) < SEEN));
+}
+
+/**
+ * The matrix on a canvas of this size: one picture is faster than a box for every weight.
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Drawing} small
+ * @param {number} size
+ * @param {string} color
+ */
+export function paintMatrix(pen, small, size, color) {
+  const ink = rgb(color);
+  const [rows, columns] = [small.queries.labels.length, small.keys.labels.length];
+  pen.imageSmoothingEnabled = false;
+  for (const values of small.weights) {
+    const alphaOf = (/** @type {number} */ place) => opacity(values[place] / small.reference);
+    const pixels = pixelCanvas(columns, rows, (place) => [...ink, 255 * alphaOf(place)]);
+    pen.drawImage(pixels, 0, 0, size, size);
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
 /** The model view: every layer and head as a thumbnail, one of them enlarged on demand. */
 
-import { controlBar } from "../../ui/bar.js";
 import { button, chips, choice, toggle } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
 import { percent } from "../../ui/numbers.js";
@@ -22,7 +21,7 @@ import { selectionBar } from "../shared/selection.js";
 import { Enlarged } from "./enlarged.js";
 import { modelScene } from "./scene.js";
 import { Sheet } from "./sheet.js";
-import { hiddenControl, worthControl } from "../shared/worth.js";
+import { aboutLine, hiddenControl, worthControl } from "../shared/worth.js";
 
 /**
  * @import { View } from "../../entry/app.js"
@@ -53,13 +52,13 @@ export function modelView(root, data, store, theme) {
   const first = [
     stackControl(data, store),
     ...windowControls(data, store),
-    ...numberControls(data, store),
-    summaryControl(data, store),
-    ...spanControls(store),
+    ...orderControls(data, store),
   ];
   const rest = [
-    ...orderControls(data, store),
     settingControl(store, "thumbnail"),
+    summaryControl(data, store),
+    ...numberControls(data, store),
+    ...spanControls(store),
     massControl(store),
     ...hide.controls,
     unitControl(store),
@@ -73,7 +72,7 @@ export function modelView(root, data, store, theme) {
     (adding) => (enlarged.stage.selecting.adding = adding),
   );
   const body = h("div", { class: "hs-model-body" });
-  root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, body);
+  root.append(aboutLine(worth, hidden), body, selection.node);
   // Where the enlarged head stands below the grid, a click leads to it.
   const sheet = new Sheet(body, data, store, () =>
     enlarged.root.scrollIntoView({ block: "nearest" }),
@@ -85,7 +84,7 @@ export function modelView(root, data, store, theme) {
 
   let drawnWith = "";
   const update = async () => {
-    for (const control of [...first, ...rest, worth, hidden, selection]) control.update();
+    for (const control of [worth, hidden, selection]) control.update();
     const state = store.state;
     body.classList.toggle("hs-split", state.enlarged);
     enlarged.root.hidden = !state.enlarged;
@@ -101,6 +100,8 @@ export function modelView(root, data, store, theme) {
     await Promise.all([sheet.visible, enlarged.update(theme())]);
   };
   return {
+    first,
+    rest,
     update,
     finished: () => sheet.finished,
     caveats: () => {

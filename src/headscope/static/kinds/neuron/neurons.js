@@ -106,6 +106,30 @@ function softmax(scores, sink) {
 }
 
 /**
+ * The attended tokens as they stand in the text, or the strongest first.
+ * @param {Parts} parts
+ * @param {string} sort
+ * @returns {number[]}
+ */
+export function keyOrder({ scores }, sort) {
+  const keys = Array.from(scores, (_, key) => key);
+  return sort === "text" ? keys : keys.sort((a, b) => scores[b] - scores[a] || a - b);
+}
+
+/**
+ * The head with its attended tokens in another order.
+ * @param {Head} head
+ * @param {number[]} order
+ * @returns {Head}
+ */
+export function withKeys(head, order) {
+  const { dim, bias } = head;
+  const key = new Float32Array(head.key.length);
+  order.forEach((from, row) => key.set(head.key.subarray(from * dim, (from + 1) * dim), row * dim));
+  return { ...head, key, bias: bias && ((query, row) => bias(query, order[row])) };
+}
+
+/**
  * The order of the neurons: by number, or by what each adds to the scores of the attended keys.
  * @param {Parts} parts
  * @param {number} dim

@@ -6,6 +6,7 @@
 import { lineWidth, opacity } from "../../draw/line.js";
 import { headColor } from "../../ui/colors.js";
 import { h } from "../../ui/dom.js";
+import { sized } from "../../draw/pixels.js";
 import { paintAll } from "../../draw/scene.js";
 import { paintStrips } from "./strips.js";
 import { placeInList } from "../../ui/roving.js";
@@ -79,12 +80,7 @@ export class QueryList {
   paintLines(rows) {
     const { sizes, queries, labels } = rows;
     const height = Math.max(queries.length, labels.length) * sizes.pitch;
-    const sharp = Math.max(1, window.devicePixelRatio || 1);
-    [this.lines.width, this.lines.height] = [sizes.link * sharp, height * sharp];
-    Object.assign(this.lines.style, { width: `${sizes.link}px`, height: `${height}px` });
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.lines.getContext("2d"));
-    pen.scale(sharp, sharp);
-    paintAll(pen, linkShapes(rows, [0, 0]));
+    paintAll(sized(this.lines, sizes.link, height), linkShapes(rows, [0, 0]));
   }
 
   /** @param {KeyboardEvent} event */

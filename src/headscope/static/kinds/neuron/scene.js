@@ -25,7 +25,7 @@ const PLOT = { width: 420, height: 210 };
 
 /** @param {Rows} shown @returns {Scene} */
 export function neuronScene(shown) {
-  const rows = { ...shown, sizes: sizesOf(shown.head.dim, 3, ROOM, false) };
+  const rows = { ...shown, sizes: sizesOf(shown.head.dim, 3, ROOM, 0, false) };
   const { head, parts, order, theme, query, sizes, most } = rows;
   const ink = COLORS[theme];
   const strip = Math.max(sizes.cell * head.dim, HEADING);

@@ -1,5 +1,6 @@
 /** Vectors as strips of coloured cells: blue positive, orange negative, saturation by magnitude. */
 
+import { pixelCanvas, sized } from "../../draw/pixels.js";
 import { rgb } from "../../ui/colors.js";
 import { COLORS } from "../../ui/theme.js";
 
@@ -21,54 +22,22 @@ const LEVELS = 12;
 export function paintStrips(canvas, values, order, size, theme, most) {
   const dim = order.length;
   const rows = values.length / dim;
-  const sharp = Math.max(1, window.devicePixelRatio || 1);
-  canvas.width = dim * size.cell * sharp;
-  canvas.height = rows * size.pitch * sharp;
-  Object.assign(canvas.style, { width: `${dim * size.cell}px`, height: `${rows * size.pitch}px` });
-  const pixels = document.createElement("canvas");
-  pixels.width = dim;
-  pixels.height = rows;
-  context(pixels).putImageData(image(values, order, rows, theme, most), 0, 0);
-  const pen = context(canvas);
-  pen.imageSmoothingEnabled = false;
-  pen.scale(sharp, sharp);
-  const inset = (size.pitch - size.tall) / 2;
-  for (let row = 0; row < rows; row++)
-    pen.drawImage(pixels, 0, row, dim, 1, 0, row * size.pitch + inset, dim * size.cell, size.tall);
-}
-
-/** @param {HTMLCanvasElement} canvas @returns {CanvasRenderingContext2D} */
-function context(canvas) {
-  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-}
-
-/**
- * @param {ArrayLike<number>} values
- * @param {number[]} order
- * @param {number} rows
- * @param {Theme} theme
- * @param {number} most
- * @returns {ImageData}
- */
-function image(values, order, rows, theme, most) {
-  const dim = order.length;
-  const made = new ImageData(dim, rows);
   const [paper, blue, orange] = [
     COLORS[theme].paper,
     COLORS[theme].positive,
     COLORS[theme].negative,
   ].map(rgb);
-  for (let row = 0; row < rows; row++) {
-    order.forEach((neuron, at) => {
-      const value = values[row * dim + neuron];
-      const share = strength(value, most);
-      const color = value >= 0 ? blue : orange;
-      for (let i = 0; i < 3; i++)
-        made.data[(row * dim + at) * 4 + i] = paper[i] + (color[i] - paper[i]) * share;
-      made.data[(row * dim + at) * 4 + 3] = 255;
-    });
-  }
-  return made;
+  const pixels = pixelCanvas(dim, rows, (place) => {
+    const value = values[place - (place % dim) + order[place % dim]];
+    const color = value >= 0 ? blue : orange;
+    const share = strength(value, most);
+    return [...paper.map((part, i) => part + (color[i] - part) * share), 255];
+  });
+  const pen = sized(canvas, dim * size.cell, rows * size.pitch);
+  pen.imageSmoothingEnabled = false;
+  const inset = (size.pitch - size.tall) / 2;
+  for (let row = 0; row < rows; row++)
+    pen.drawImage(pixels, 0, row, dim, 1, 0, row * size.pitch + inset, dim * size.cell, size.tall);
 }
 
 /** @param {ArrayLike<number>} values @returns {number} */

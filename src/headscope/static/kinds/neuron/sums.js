@@ -129,7 +129,7 @@ function scalesOf(dots, box) {
     box.x + 44,
     box.x + box.width - 10,
     box.y + box.height - 34,
-    box.y + 10,
+    box.y + 18,
   ];
   return {
     x: { low, high, at: (value) => left + ((value - low) / (high - low)) * (right - left) },

@@ -8,7 +8,8 @@
  * @property {number} number  of the head within its layer
  * @property {number} query
  * @property {string[]} queries
- * @property {string[]} labels
+ * @property {number[]} keys  the attended tokens as they are listed
+ * @property {string[]} labels  of them
  * @property {number[]} order
  * @property {Theme} theme
  * @property {Sizes} sizes
@@ -20,8 +21,9 @@
  * @typedef {{title: string, hint: string, value: (key: number) => string}} Column
  */
 
-import { isTouched } from "../../ui/bar.js";
+import { isTouched } from "../../ui/host.js";
 import { h } from "../../ui/dom.js";
+import { sized } from "../../draw/pixels.js";
 import { paintAll } from "../../draw/scene.js";
 import { paintStrips } from "./strips.js";
 import { sumShapes } from "./sums.js";
@@ -37,16 +39,18 @@ export const SUM = 104; // width of the running sum
 const FIXED = 376; // what stands beside the strips, without the steps
 const STEP = 70; // a step's column of numbers
 const WIDE = 860; // from here on the queries stand beside the keys
+const MOST_LISTED = 64; // queries beside the keys; more are chosen from a menu
 
 /**
  * @param {number} dim
  * @param {number} steps
  * @param {number} room
+ * @param {number} queries
  * @param {boolean} [touched]
  * @returns {Sizes}
  */
-export function sizesOf(dim, steps, room, touched = isTouched()) {
-  const beside = room >= WIDE;
+export function sizesOf(dim, steps, room, queries, touched = isTouched()) {
+  const beside = room >= WIDE && queries <= MOST_LISTED;
   const link = beside ? Math.max(56, Math.min(140, Math.round(room * 0.08))) : 0;
   const strips = Math.max(150, room - FIXED - steps * STEP - (beside ? 118 + link : 0));
   const cell = cellOf(dim, beside ? Math.max(96, Math.min(208, strips * 0.38)) : 132);
@@ -284,12 +288,7 @@ export class NeuronTable {
       "aria-hidden": "true",
       "data-strip": "sum",
     });
-    const sharp = Math.max(1, window.devicePixelRatio || 1);
-    const height = rows.labels.length * rows.sizes.pitch;
-    [canvas.width, canvas.height] = [SUM * sharp, height * sharp];
-    Object.assign(canvas.style, { width: `${SUM}px`, height: `${height}px` });
-    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    pen.scale(sharp, sharp);
+    const pen = sized(canvas, SUM, rows.labels.length * rows.sizes.pitch);
     paintAll(pen, sumShapes(rows, [0, 0], SUM));
     return canvas;
   }

@@ -1,9 +1,9 @@
 /** The neuron view: how query and keys of one head make the weights of one token. */
 
 import { caveats } from "../shared/caveats.js";
-import { controlBar } from "../../ui/bar.js";
 import { choice, segments } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
+import { sized } from "../../draw/pixels.js";
 import { keysOf } from "../shared/data.js";
 import { headControl, layerControl, settingControl, stackControl } from "../shared/filters.js";
 import { nameHead } from "../../ui/heads.js";
@@ -11,7 +11,7 @@ import { cutoffs, tokenLines } from "../shared/lines.js";
 import { paintAll } from "../../draw/scene.js";
 import { describe, lookOf, nameOf } from "../head/view.js";
 import { LEGEND, legendShapes } from "./legend.js";
-import { loadHead, neuronOrder, takeApart } from "./neurons.js";
+import { keyOrder, loadHead, neuronOrder, takeApart, withKeys } from "./neurons.js";
 import { neuronScene } from "./scene.js";
 import { largest } from "./strips.js";
 import { softmaxShapes } from "./sums.js";
@@ -19,14 +19,13 @@ import { columnsOf, NeuronTable, sizesOf } from "./table.js";
 import { QueryList } from "./queries.js";
 import { Stage } from "../head/stage.js";
 import { drawingOf } from "../shared/units.js";
-import { worthControl } from "../shared/worth.js";
+import { aboutLine, worthControl } from "../shared/worth.js";
 
 /**
  * @import { View } from "../../entry/app.js"
  * @import { Theme } from "../../ui/colors.js"
  * @import { Data, Stack } from "../shared/data.js"
  * @import { Line } from "../shared/lines.js"
- * @import { Shape } from "../../draw/scene.js"
  * @import { State } from "../shared/settings.js"
  * @import { Store } from "../shared/state.js"
  * @import { Drawing } from "../shared/units.js"
@@ -50,7 +49,7 @@ export function neuronView(root, data, store, theme) {
   const frame = h("div", { class: "hs-frame" });
   const shown = () => ({ layer: store.state.layer, heads: [store.state.head] });
   const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head }));
-  root.append(controlBar(first, rest), worth.node, readout, body, steps, frame);
+  root.append(aboutLine(worth), readout, body, steps, frame);
   const list = new QueryList(body, (query) => store.set({ pinned: `q${query}` }));
   const table = new NeuronTable(
     h("div", {
@@ -78,7 +77,7 @@ export function neuronView(root, data, store, theme) {
   );
 
   const update = async () => {
-    for (const control of [...first, ...rest, worth]) control.update();
+    worth.update();
     const state = store.state;
     const stack = data.stack(state.stack);
     const weights = await data.weights(stack, "raw", state.layer, state.window);
@@ -120,6 +119,8 @@ export function neuronView(root, data, store, theme) {
     readout.replaceChildren(note(rows, drawing.weights[0]));
   };
   return {
+    first,
+    rest,
     update,
     caveats: () => {
       const { state } = store;
@@ -156,6 +157,7 @@ function neuronControls(data, store) {
   return {
     first: [stackControl(data, store), layerControl(data, store), headControl(data, store), query],
     rest: [
+      settingControl(store, "sort"),
       settingControl(store, "neurons"),
       segments(
         "Vectors",
@@ -188,7 +190,9 @@ function queryOf(stack, state) {
  * @returns {Promise<Rows>}
  */
 async function rowsOf(data, stack, state, query, theme, room) {
-  const head = await loadHead(data, stack, state.layer, state.head);
+  const loaded = await loadHead(data, stack, state.layer, state.head);
+  const keys = keyOrder(takeApart(loaded, query), state.sort);
+  const head = withKeys(loaded, keys);
   const parts = takeApart(head, query);
   const order = neuronOrder(parts, head.dim, state.neurons);
   const name = nameHead(state.layer, state.head);
@@ -203,11 +207,17 @@ async function rowsOf(data, stack, state, query, theme, room) {
     name,
     number: state.head,
     queries: stack.queries.labels,
-    labels: keysOf(stack).labels,
+    keys,
+    labels: keys.map((key) => keysOf(stack).labels[key]),
     order,
     theme,
     most,
-    sizes: sizesOf(head.dim, columnsOf({ head, parts, query }).length, room),
+    sizes: sizesOf(
+      head.dim,
+      columnsOf({ head, parts, query }).length,
+      room,
+      stack.queries.labels.length,
+    ),
   };
 }
 
@@ -219,7 +229,7 @@ function fillSteps(steps, rows) {
     "aria-label": "Blue is positive, orange negative; stronger is larger",
     class: "hs-legend",
   });
-  paint(legend, LEGEND.width, 2 * LEGEND.height, [
+  paintAll(sized(legend, LEGEND.width, 2 * LEGEND.height), [
     ...legendShapes("query, key", most.vectors, [0, 4], theme),
     ...legendShapes("query × key", most.products, [0, 4 + LEGEND.height], theme),
   ]);
@@ -241,28 +251,16 @@ function fillSteps(steps, rows) {
 /** @param {HTMLElement} steps @param {Rows} rows @param {number | null} key  the one pointed at */
 function plotSoftmax(steps, rows, key) {
   const plot = /** @type {HTMLCanvasElement | null} */ (steps.querySelector(".hs-softmax"));
-  if (plot) paint(plot, PLOT.width, PLOT.height, softmaxShapes(rows, { x: 0, y: 0, ...PLOT }, key));
-}
-
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
- * @param {Shape[]} shapes
- */
-function paint(canvas, width, height, shapes) {
-  const sharp = Math.max(1, window.devicePixelRatio || 1);
-  [canvas.width, canvas.height] = [Math.round(width * sharp), Math.round(height * sharp)];
-  Object.assign(canvas.style, { width: `${width}px`, aspectRatio: `${width} / ${height}` });
-  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  pen.scale(sharp, sharp);
-  paintAll(pen, shapes);
+  if (!plot) return;
+  const pen = sized(plot, PLOT.width, PLOT.height);
+  paintAll(pen, softmaxShapes(rows, { x: 0, y: 0, ...PLOT }, key));
 }
 
 /** @param {Rows} rows @param {Float32Array} recorded  query × key @returns {string} */
-function note({ head, parts, query, name }, recorded) {
+function note({ head, parts, query, name, keys }, recorded) {
   const difference = parts.weights.reduce(
-    (most, weight, key) => Math.max(most, Math.abs(weight - recorded[query * head.keys + key])),
+    (most, weight, row) =>
+      Math.max(most, Math.abs(weight - recorded[query * head.keys + keys[row]])),
     0,
   );
   const shared =

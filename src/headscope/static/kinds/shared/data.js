@@ -35,6 +35,8 @@
  * @property {Record<string, string>} missing
  * @property {Record<string, (number | null)[][]>} scores
  * @property {Neurons | null} neurons
+ * @property {[string, string][][]} roles  name and group of every head by layer; none in views of
+ *   single heads
  * @property {Worth[]} [worth]  heads worth a look in this text, best first
  *
  * @typedef {object} Header

@@ -52,12 +52,7 @@ export function selectionBar(data, store, theme, onAdding) {
   add.node.title = "A click adds a token to those chosen, as with Ctrl";
   const clear = button("Clear", "Choose nothing (Escape)", () => store.set({ pinned: null }));
   const form = h("span", { class: "hs-naming" }, said, input, make, add.node, clear);
-  const hint = h(
-    "span",
-    { class: "hs-faint" },
-    "Drag over tokens, or press Shift and an arrow key, to choose several and to name them.",
-  );
-  const node = h("div", { class: "hs-selection" }, listed, form, hint);
+  const node = h("div", { class: "hs-selection" }, listed, form);
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") keep();
   });
@@ -81,7 +76,7 @@ export function selectionBar(data, store, theme, onAdding) {
     const isSpan = spans.some((span) => String(span.tokens) === String(pinned)); // it has a name
     const chosen = isSpan ? null : pinned;
     form.hidden = !chosen;
-    hint.hidden = pinned !== null || spans.length > 0;
+    node.hidden = !chosen && shown.length === 0;
     said.textContent = chosen
       ? `${chosen.length} token${chosen.length === 1 ? "" : "s"} chosen`
       : "";

@@ -27,6 +27,7 @@
  * @property {boolean} ascending  lowest score first
  * @property {boolean} ranked  order across layers instead of within each
  * @property {boolean} enlarged  one head is shown large
+ * @property {string} sort  how the attended tokens are ordered
  * @property {string} neurons  how neurons are ordered
  * @property {boolean} expanded  whether the vectors are shown
  */
@@ -51,11 +52,12 @@ export const SETTINGS = {
   pair: {"title": "Sentences", "meaning": "which sentence of a pair looks at which", "kinds": ["head", "model"], "choices": {"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"}},
   theme: {"title": "Theme", "meaning": "auto is what the system has", "kinds": ["head", "model", "neuron"], "choices": {"auto": "Auto", "light": "Light", "dark": "Dark"}},
   direction: {"title": "Layout", "meaning": "tokens in columns, in rows, or as a text that is shaded by the attention it gets", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"}},
-  thumbnail: {"title": "Draw heads as", "meaning": "how a head is drawn small", "kinds": ["model"], "choices": {"lines": "Lines", "matrix": "Matrix"}},
+  thumbnail: {"title": "Draw heads as", "meaning": "how a head is drawn small", "kinds": ["model"], "choices": {"matrix": "Matrix", "lines": "Lines"}},
   order: {"title": "Order by", "meaning": "number, or the score that heads are ordered by", "kinds": ["model"], "choices": {}},
   ascending: {"title": "Ascending", "meaning": "lowest score first", "kinds": ["model"], "choices": {}},
   ranked: {"title": "Across layers", "meaning": "order across layers instead of within each", "kinds": ["model"], "choices": {}},
   enlarged: {"title": "Enlarged", "meaning": "one head is shown large", "kinds": ["model"], "choices": {}},
+  sort: {"title": "Tokens", "meaning": "how the attended tokens are ordered", "kinds": ["neuron"], "choices": {"weight": "By weight", "text": "As in the text"}},
   neurons: {"title": "Neurons", "meaning": "how neurons are ordered", "kinds": ["neuron"], "choices": {"number": "By number", "contribution": "By contribution"}},
   expanded: {"title": "Vectors", "meaning": "whether the vectors are shown", "kinds": ["neuron"], "choices": {}},
 };

@@ -86,6 +86,15 @@ function suggestion(one, on, open) {
 }
 
 /**
+ * What is shown and what is hidden, in one line.
+ * @param {Control[]} controls
+ * @returns {HTMLElement}
+ */
+export function aboutLine(...controls) {
+  return h("div", { class: "hs-about" }, ...controls.map(({ node }) => node));
+}
+
+/**
  * Says which tokens are left out and how much attention goes to them; a click shows them again.
  * @param {Store} store
  * @returns {Control & {say: (text: string) => void}}
