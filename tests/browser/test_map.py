@@ -22,13 +22,16 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
-    write_run(folder / "told", "clark2019", described=True)
+    for name in ("told", "later"):
+        write_run(folder / name, "clark2019", described=True)
     return folder
 
 
 @pytest.fixture(scope="module")
 def place(folder: Path) -> Iterator[str]:
-    with live(create_app(Library([folder / "told"]), Texts("tiny-gpt2", tiny_model))) as place:
+    with live(
+        create_app(Library([folder / "told", folder / "later"]), Texts("tiny-gpt2", tiny_model))
+    ) as place:
         yield place
 
 
@@ -161,3 +164,52 @@ def test_a_site_opens_from_a_disk(tab: Page, folder: Path, tmp_path: Path) -> No
     tab.locator("#nav-finder").click()
     expect(tab.locator("h1")).to_have_text("Which head does that?")
     assert said == []
+
+
+def test_back_returns_to_the_head_and_the_place_that_were_left(visit: Visit) -> None:
+    resize(visit.page, 900, 500)
+    visit.open("/overview?run=told")
+    visit.cell("L2H1").focus()
+    visit.page.evaluate("scrollTo(0, 150)")
+    visit.page.keyboard.press("Enter")
+    expect(visit.at(".title h1")).to_have_text("Head L2H1")
+    expect(visit.at(".title h1")).to_be_focused()
+    assert visit.page.evaluate("scrollY") == 0
+    visit.page.go_back()
+    expect(visit.cell("L2H1")).to_be_focused()
+    assert visit.page.evaluate("scrollY") == 150
+
+
+def test_the_finder_searches_names_and_sentences_and_clears(visit: Visit) -> None:
+    visit.open("/finder?run=told")
+    search, clear = visit.at("#q"), visit.page.get_by_role("button", name="Clear")
+    expect(clear).to_be_disabled()
+    search.fill("previous token")
+    expect(visit.at("#count")).to_have_text("3 of 16 heads fit.")
+    expect(visit.at("td a").first).to_have_text("L0H0")
+    expect(visit.at("td").nth(1)).to_contain_text("looks at the previous token")
+    search.fill("verb to its object")
+    expect(visit.at("#count")).to_have_text("3 of 16 heads fit.")
+    clear.click()
+    expect(search).to_have_value("")
+    expect(visit.at("#count")).to_have_text("16 of 16 heads.")
+
+
+def test_runs_of_one_model_are_compared_as_maps_with_what_changed(visit: Visit) -> None:
+    visit.open("/compare")
+    expect(visit.at("#a")).to_have_value("told")
+    expect(visit.at("#b")).to_have_value("later")
+    expect(visit.at(".map-pair .map-cell")).to_have_count(32)
+    expect(visit.at("#changes")).to_contain_text("0 heads of 16 are called otherwise")
+    expect(visit.at(".fold table").first).to_be_hidden()
+    visit.at("#map-second-L1H2").click()
+    expect(visit.at(".title h1")).to_have_text("Head L1H2")
+
+
+def test_a_table_is_a_download_with_readable_headings(visit: Visit) -> None:
+    visit.open("/findings?run=told")
+    expect(visit.at("nav a").filter(has_text="Tables")).to_have_count(0)
+    with visit.page.expect_download() as waiting:
+        visit.at(".downloads button").first.click()
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert text.splitlines()[0] == "relation,words,head,accuracy,baseline"

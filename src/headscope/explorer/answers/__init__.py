@@ -113,7 +113,7 @@ def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
         return
     if not said.tables:
         yield "tables", "This run has no tables."
-    if not said.findings and not said.choices:
+    if not said.findings and not said.choices and not said.tables:
         yield "findings", "This study makes no claims to be judged."
 
 
@@ -133,6 +133,9 @@ def _cell(value: Any) -> sent.Cell:
 
 def _looks(opened: OpenRun) -> dict[str, str]:
     """What is said of each head, in a sentence."""
+    if "description" in opened.data:
+        sentences = opened.data["description"].transpose(*GRID).values.ravel()
+        return dict(zip(map(str, heads_of(opened.data)), map(str, sentences), strict=True))
     return {one.name: one.sentence for one in opened.statements.heads}
 
 

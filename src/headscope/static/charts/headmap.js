@@ -14,6 +14,8 @@ import { focusOne, placeInRows } from "../ui/roving.js";
  *
  * @typedef {object} Options
  * @property {Order} order
+ * @property {number} room  pixels there are
+ * @property {string} [prefix]  of ids, where a page has several maps
  * @property {(cell: HeadCell) => void} onOpen
  * @property {(cell: HeadCell | null, node: HTMLElement) => void} [onLook]
  *
@@ -31,8 +33,11 @@ const REACH = 8; // tokens before and behind the query that have a bar
 const ITSELF = REACH + 1; // the place of the query among the bars
 const HEIGHT = 46;
 const GAP = 0.6; // between the null tokens and the others, in bars
-const FEW = 9; // heads of a layer up to which names have a line of their own
-const MANY = 16; // beyond which cells are ground and bars alone
+const AXIS = 26; // pixels of the names of layers
+const [WIDE, NARROW] = [88, 52]; // pixels of a cell with a name in one line, in two lines
+const ROOM = 600; // pixels that all layers together should take
+const TALL = 16; // layers beyond which names stand beside the bars
+const PHONE = 600; // the least room that cells are laid out for; the style sheet does the rest
 
 /** @param {string} group @returns {string} */
 export const roleInk = (group) => `var(--role-${group.replace(" ", "-")})`;
@@ -49,8 +54,9 @@ export function inOrder(roles) {
 /** @param {HeadMap} map @param {Options} options @returns {Drawn} */
 export function headMap(map, options) {
   const count = map.heads.length;
-  const size = count > MANY ? "tiny" : count > FEW ? "many" : "few";
-  const cells = new Map(map.cells.map((cell) => [cell.name, cellOf(map, cell, options.order)]));
+  const wide = (Math.max(PHONE, options.room) - AXIS) / count;
+  const size = sizeOf(wide, options.order === "layer" ? map.layers.length : 0);
+  const cells = new Map(map.cells.map((cell) => [cell.name, cellOf(map, cell, options)]));
   const node = (/** @type {string} */ name) => /** @type {HTMLElement} */ (cells.get(name));
   const rows =
     options.order === "layer"
@@ -69,7 +75,7 @@ export function headMap(map, options) {
       "data-ends": map.causal ? null : "both",
       role: "group",
       "aria-label": "Map of heads: arrow keys move, Enter opens a head",
-      style: `--columns: ${count}`,
+      style: `--columns: ${count}; --bar: ${barHeight(map.layers.length)}px`,
     },
     ...shape(map, rows, node, size),
   );
@@ -90,6 +96,23 @@ export function headMap(map, options) {
         node(cell.name).classList.toggle("off", roles.size > 0 && !roles.has(cell.role));
     },
   };
+}
+
+/** So that a map fits a window. @param {number} layers @returns {number} pixels of the bars */
+function barHeight(layers) {
+  return Math.round(Math.max(26, Math.min(42, ROOM / layers - 30)));
+}
+
+/**
+ * Names in one line, in two, beside the bars where layers are many, or none at all.
+ * @param {number} wide  pixels of a cell
+ * @param {number} layers
+ * @returns {"few" | "many" | "flat" | "tiny"}
+ */
+function sizeOf(wide, layers) {
+  if (wide < NARROW) return "tiny";
+  if (layers > TALL) return wide >= WIDE ? "flat" : "tiny";
+  return wide >= WIDE ? "few" : "many";
 }
 
 /**
@@ -129,15 +152,15 @@ function byRole(map, rows, node) {
   );
 }
 
-/** @param {HeadMap} map @param {HeadCell} cell @param {Order} order */
-function cellOf(map, cell, order) {
+/** @param {HeadMap} map @param {HeadCell} cell @param {Options} options */
+function cellOf(map, cell, { order, prefix = "map" }) {
   const share = cell.share === null ? "" : percent(cell.share);
   return h(
     "button",
     {
       type: "button",
       class: "map-cell",
-      id: `map-${cell.name}`,
+      id: `${prefix}-${cell.name}`,
       tabindex: -1,
       "data-head": cell.name,
       "data-group": cell.group,

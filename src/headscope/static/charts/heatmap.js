@@ -145,6 +145,9 @@ function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
     fill,
     "fill-opacity": dim ? 0.45 : 1,
   });
+  const hatched = dim
+    ? s("path", { class: "hatch", d: hatch(x, y, wide, pitch), stroke: ink().faint })
+    : null;
   const ring = selected
     ? s("rect", {
         x: x + 1.5,
@@ -172,8 +175,26 @@ function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
     { ...about, "aria-selected": options.onToggle ? String(selected) : null },
     s("title", {}, said),
     box,
+    hatched,
     ring,
   );
+}
+
+/**
+ * Lines across a cell whose value does not stand.
+ * @param {number} x
+ * @param {number} y
+ * @param {number} wide
+ * @param {number} pitch
+ */
+function hatch(x, y, wide, pitch) {
+  const lines = [];
+  for (let at = 5; at < wide + pitch; at += 6) {
+    const right = Math.min(at, wide - 1);
+    const down = Math.min(at, pitch - 1);
+    lines.push(`M${x + right} ${y + at - right}L${x + at - down} ${y + down}`);
+  }
+  return lines.join("");
 }
 
 /**

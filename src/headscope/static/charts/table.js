@@ -4,7 +4,7 @@ import { saveRows } from "./export.js";
 import { h } from "../ui/dom.js";
 import { figureBar, saveButton } from "./figure.js";
 import { headIn } from "../explorer/heads.js";
-import { number } from "../ui/format.js";
+import { number, plain } from "../ui/format.js";
 
 /** @import { Child } from "../ui/dom.js" */
 
@@ -59,7 +59,7 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "", 
   };
   draw();
   const csv = saveButton("CSV", `Download “${title}” as CSV`, () =>
-    saveRows([columns.map((one) => one.name), ...sorted(columns, rows, order)], title),
+    saveRows([columns.map(headingOf), ...sorted(columns, rows, order)], title),
   );
   const bar = figureBar(title, [csv]);
   const table = h(
@@ -129,7 +129,7 @@ function heading(column, numeric, order, choose) {
       : numeric
         ? `-${column.name}`
         : column.name;
-  const title = column.title ?? column.name;
+  const title = headingOf(column);
   const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, up ? "▲" : down ? "▼" : "");
   const button = h(
     "button",
@@ -146,6 +146,9 @@ function heading(column, numeric, order, choose) {
     button,
   );
 }
+
+/** @param {Column} column @returns {string} */
+const headingOf = ({ name, title }) => title ?? plain(name);
 
 /** @param {Column[]} columns @param {Value[][]} rows @param {string} order @returns {Value[][]} */
 function sorted(columns, rows, order) {

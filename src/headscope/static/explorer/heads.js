@@ -17,3 +17,12 @@ export function headNames({ layers, heads }) {
 export function headIn(text) {
   return /^L\d+H\d+(?= \(|$)/.exec(text)?.[0] ?? null;
 }
+
+/**
+ * A sentence about a head without its name: "looks at the previous token".
+ * @param {string} name
+ * @param {string} sentence
+ */
+export function withoutName(name, sentence) {
+  return sentence.slice(name.length).replace(/^:? /, "");
+}

@@ -8,7 +8,10 @@ import { failure, modelNote, runNotes, startPage } from "./messages.js";
 import { here, watchPlace } from "./place.js";
 import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 
-/** @import { RunSummary, Session } from "./types.js" */
+/**
+ * @import { Memory } from "./place.js"
+ * @import { RunSummary, Session } from "./types.js"
+ */
 
 /**
  * @typedef {object} Context
@@ -32,12 +35,14 @@ const content = /** @type {HTMLElement} */ (document.getElementById("content"));
 const top_ = /** @type {HTMLElement} */ (document.getElementById("top"));
 let turn = 0;
 let shownPage = "";
+let hasMoved = false; // whether the visitor has gone on from the first page
 let fluid = false;
 let drawnWidth = 0;
 /** @type {(() => void) | undefined} */
 let leave;
 
-async function show() {
+/** @param {Memory | null} [memory]  of a place that the visitor comes back to */
+async function show(memory = null) {
   const mine = ++turn;
   const { page, params } = here();
   content.setAttribute("aria-busy", "true");
@@ -46,8 +51,13 @@ async function show() {
   if (mine !== turn) return;
   leave?.();
   leave = /** @type {Shown} */ (shown).leave;
-  swap(page, shown.nodes);
+  const focused = document.activeElement?.id ?? "";
+  const moved = page !== shownPage;
+  shownPage = page;
+  content.replaceChildren(...shown.nodes);
   /** @type {Shown} */ (shown).ready?.();
+  if (memory || moved) window.scrollTo(0, memory?.scroll ?? 0);
+  giveFocus(memory?.focused || focused);
   content.removeAttribute("aria-busy");
 }
 
@@ -116,18 +126,16 @@ function chosenRun(session, slug) {
 }
 
 /**
- * Put the page in place; the focus stays on the control that was used.
- * @param {string} page
- * @param {Node[]} nodes
+ * The focus stays on the control that was used, or goes to the page's name where that is gone.
+ * @param {string} id
  */
-function swap(page, nodes) {
-  const focused = document.activeElement?.id;
-  const moved = page !== shownPage;
-  content.replaceChildren(...nodes);
-  if (moved) window.scrollTo(0, 0);
-  shownPage = page;
-  const again = focused ? document.getElementById(focused) : null;
-  if (again && again !== document.activeElement) again.focus({ preventScroll: true });
+function giveFocus(id) {
+  const again = id ? document.getElementById(id) : null;
+  if (again) return again.focus({ preventScroll: true });
+  if (document.activeElement !== document.body || !hasMoved) return;
+  const name = content.querySelector("h1");
+  name?.setAttribute("tabindex", "-1");
+  name?.focus({ preventScroll: true });
 }
 
 function redrawAll() {
@@ -152,6 +160,9 @@ function watchWidth() {
 
 applyTheme();
 onSystemTheme(redrawAll);
-watchPlace(() => void show());
+watchPlace((memory) => {
+  hasMoved = true;
+  void show(memory);
+});
 watchWidth();
 void show();

@@ -4,8 +4,19 @@ import { ENDING, isOnDisk, isSite } from "./home.js";
 
 /** @typedef {{page: string, params: Record<string, string>}} Place */
 
-/** @type {() => void} */
+/**
+ * Where in a page a visitor was who comes back to it.
+ * @typedef {{scroll: number, focused: string}} Memory
+ */
+
+/** @type {(memory: Memory | null) => void} */
 let onMove = () => {};
+
+/** Keep with the present address where in the page the visitor is. */
+function remember() {
+  const memory = { scroll: window.scrollY, focused: document.activeElement?.id ?? "" };
+  window.history.replaceState(memory, "");
+}
 
 /** @returns {Place} */
 export function here() {
@@ -43,9 +54,10 @@ export function go(page, params, { replace = false, quiet = false } = {}) {
     if (!quiet) window.location.assign(target);
     return;
   }
-  if (replace) window.history.replaceState(null, "", target);
+  if (!replace) remember();
+  if (replace) window.history.replaceState(window.history.state, "", target);
   else window.history.pushState(null, "", target);
-  if (!quiet) onMove();
+  if (!quiet) onMove(null);
 }
 
 /**
@@ -68,11 +80,15 @@ function isPage(link) {
   return !link.target && (isSite ? /^[a-z]+\.html(\?|$)/ : /^\/[a-z]*(\?|$)/).test(href);
 }
 
-/** @param {() => void} act  called whenever the place has changed */
+/**
+ * @param {(memory: Memory | null) => void} act  called whenever the place has changed, with what is
+ *   remembered of a place that the visitor comes back to
+ */
 export function watchPlace(act) {
   onMove = act;
   if (isOnDisk) return; // links load the document that they name
-  window.addEventListener("popstate", act);
+  window.history.scrollRestoration = "manual";
+  window.addEventListener("popstate", (event) => act(event.state));
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (!(link instanceof HTMLAnchorElement && event instanceof MouseEvent) || !isPage(link))
@@ -86,7 +102,8 @@ export function watchPlace(act) {
     )
       return;
     event.preventDefault();
+    remember();
     window.history.pushState(null, "", link.href);
-    act();
+    act(null);
   });
 }

@@ -7,6 +7,7 @@ import { figure } from "../charts/figure.js";
 import { number, plain } from "../ui/format.js";
 import { byLayer, byMeasure, legendItem } from "../charts/coloring.js";
 import { UNNAMED, ink, roleColor } from "../explorer/look.js";
+import { withoutName } from "../explorer/heads.js";
 import { change, go } from "../explorer/place.js";
 import { scatter } from "../charts/scatter.js";
 
@@ -65,7 +66,7 @@ function page(context, run, map, by, spec, coloring) {
         ? [
             h("strong", {}, head.name),
             head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : "",
-            head.looks ? h("span", {}, ` ${head.looks.slice(head.name.length)}`) : "",
+            head.looks ? h("span", {}, `  ${withoutName(head.name, head.looks)}`) : "",
           ]
         : ["Point at a head for its name; click or Enter opens its card."]),
     );

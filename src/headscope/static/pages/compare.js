@@ -10,6 +10,8 @@ import { domainOf, gridRows, heatmap } from "../charts/heatmap.js";
 import { intervals } from "../charts/intervals.js";
 import { sentences } from "../explorer/messages.js";
 import { address, change, go } from "../explorer/place.js";
+import { fold } from "./fold.js";
+import { pairOfMaps } from "./pairs.js";
 import { whyNoPair } from "../explorer/top.js";
 import { sortable } from "../charts/table.js";
 
@@ -41,12 +43,15 @@ export const comparePage = {
         ],
       };
     const partners = (/** @type {Run} */ run) =>
-      runs.filter((one) => one.study === run.study && one.slug !== run.slug);
+      runs
+        .filter((one) => one.study === run.study && one.slug !== run.slug)
+        .sort((x, y) => likeness(run, y) - likeness(run, x));
     const paired = runs.filter((one) => partners(one).length);
+    const alike = (/** @type {Run} */ run) => likeness(run, partners(run)[0]);
     const a =
       paired.find((one) => one.slug === context.params.a) ??
-      paired.find((one) => one.slug === context.run?.slug) ??
-      paired[0];
+      paired.find((one) => one.slug === context.run?.slug && alike(one) > 1) ??
+      [...paired].sort((x, y) => alike(y) - alike(x))[0];
     const b = partners(a).find((one) => one.slug === context.params.b) ?? partners(a)[0];
     const choose = h(
       "div",
@@ -54,9 +59,19 @@ export const comparePage = {
       runMenu("a", "First", paired, a.slug),
       runMenu("b", "Second", partners(a), b.slug),
     );
-    return { nodes: [title, choose, ...(await body(context, a.slug, b.slug))] };
+    return { nodes: [title, choose, ...(await body(context, a, b))] };
   },
 };
+
+/**
+ * How much two runs belong together: of one model, or at least of one shape.
+ * @param {Run} a
+ * @param {Run} b
+ */
+function likeness(a, b) {
+  if (a.model === b.model) return 2;
+  return a.layers.length === b.layers.length && a.heads.length === b.heads.length ? 1 : 0;
+}
 
 /** @param {string} id @param {string} label @param {Run[]} runs @param {string} value */
 function runMenu(id, label, runs, value) {
@@ -67,18 +82,24 @@ function runMenu(id, label, runs, value) {
   return menu({ id, label, options, value, onChange: (next) => change({ [id]: next }) });
 }
 
-/** @param {Context} context @param {string} a @param {string} b @returns {Promise<Node[]>} */
-async function body(context, a, b) {
+/** @param {Context} context @param {Run} first @param {Run} second @returns {Promise<Node[]>} */
+async function body(context, first, second) {
+  const [a, b] = [first.slug, second.slug];
   const [found, run] = await Promise.all([askComparison(a, b), askRun(a)]);
   const relation = h("div", { class: "note" }, ...found.notes.map(sentences));
-  if (found.by.includes("index"))
-    return [relation, ...(await headWithHead(context, a, b, found, run))];
-  return [
-    relation,
-    matchesTable(context, found, a, b),
-    layersTable(context, found),
-    largestTable(context, found, a, b, "Heads that do the same, over all measures"),
-  ];
+  const isIndexed = found.by.includes("index");
+  const maps =
+    first.described && second.described
+      ? await pairOfMaps(a, b, isIndexed ? null : found.matches, context.room)
+      : [];
+  const parts = isIndexed
+    ? await headWithHead(context, a, b, found, run)
+    : [
+        fold("Matched heads", matchesTable(context, found, a, b)),
+        fold("Layers at the same depth", layersTable(context, found)),
+        fold("Largest differences", largestTable(context, found, a, b, "Between matched heads")),
+      ];
+  return [relation, ...maps, ...parts];
 }
 
 /**
@@ -108,7 +129,9 @@ async function headWithHead(context, a, b, found, run) {
       map("difference", b, picture, "Difference, second − first", third, undefined),
     ),
     intervalFigure(picture, a, b, context.room),
-    largestTable(context, found, a, b, "Over all measures"),
+    found.rows.length
+      ? fold("Largest differences", largestTable(context, found, a, b, "Over all measures"))
+      : largestTable(context, found, a, b, "Over all measures"),
   ];
 }
 
@@ -201,7 +224,7 @@ function map(part, run, picture, title, room, domain) {
     title,
     drawing: drawn.drawing,
     rows: () => gridRows(grid),
-    caption: domain ? null : h("p", {}, "Pale: the interval includes zero."),
+    caption: domain ? null : h("p", {}, "Hatched: the interval includes zero."),
   });
 }
 

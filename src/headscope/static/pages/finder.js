@@ -10,6 +10,7 @@ import { askHeads, askPicture, askRun } from "../explorer/api.js";
 import { measureMenus, menu } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { PLUS_MINUS, counted, plain, withError } from "../ui/format.js";
+import { withoutName } from "../explorer/heads.js";
 import { address, change, go } from "../explorer/place.js";
 import { addFilter, filterRows } from "./filters.js";
 import { keeps, readQuestion, writeFilters, writeSpecs } from "./question.js";
@@ -72,7 +73,10 @@ export const finderPage = {
 function page(found) {
   const { run, asked } = found;
   const results = h("div", { id: "found" });
-  const draw = () => results.replaceChildren(...shown(found, matching(found)));
+  const draw = () => {
+    results.replaceChildren(...shown(found, matching(found)));
+    clear.disabled = !asked.filters.length && !asked.q;
+  };
   const search = h("input", {
     id: "q",
     type: "search",
@@ -98,7 +102,6 @@ function page(found) {
       type: "button",
       class: "button",
       id: "clear-filters",
-      disabled: !asked.filters.length && !asked.q,
       click: () => change({ where: null, q: null }),
     },
     "Clear",
@@ -157,7 +160,7 @@ function shown(found, kept) {
       count,
       h("p", { class: "note" }, "No head fits all of it. Loosen a condition, or clear them."),
     ];
-  return [count, plane(found, kept), table(found, kept)];
+  return [count, table(found, kept), plane(found, kept)];
 }
 
 /** @param {Found} found @param {Head[]} kept */
@@ -298,7 +301,7 @@ function describe(found, head, specs) {
     return h("span", {}, h("span", { class: "faint" }, `  ${one.title} `), withError(value, error));
   });
   const looks = head.looks
-    ? `  ${head.looks.slice(head.name.length + 1)}`
+    ? `  ${withoutName(head.name, head.looks)}`
     : head.behaviour
       ? `  ${plain(head.behaviour)}`
       : "";
@@ -312,7 +315,7 @@ function table(found, kept) {
   const looks = found.heads.some((one) => one.looks);
   const rows = kept.map((one) => [
     one.name,
-    ...(looks ? [one.looks?.slice(one.name.length + 2) ?? null] : []),
+    ...(looks ? [one.looks && withoutName(one.name, one.looks)] : []),
     ...columns.map((each) => lookUp(each, one.name).value),
   ]);
   const value = (/** @type {Picture} */ one) => ({

@@ -2,6 +2,8 @@
  * Findings: the paper's claims held against the run, and the heads that it names as worth a look.
  */
 
+import { saveRows } from "../charts/export.js";
+import { saveButton } from "../charts/figure.js";
 import { scrolling } from "../charts/table.js";
 import { askStatements } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
@@ -12,7 +14,7 @@ import { address } from "../explorer/place.js";
 /**
  * @import { Child } from "../ui/dom.js"
  * @import { Page } from "../explorer/main.js"
- * @import { Choice, JudgedClaim } from "../explorer/types.js"
+ * @import { Choice, JudgedClaim, StoredTable } from "../explorer/types.js"
  */
 
 /** @type {Page} */
@@ -20,12 +22,18 @@ export const findingsPage = {
   needsRun: true,
   async render({ run }) {
     const slug = run?.slug ?? "";
-    const { findings, choices } = await askStatements(slug);
+    const { findings, choices, tables } = await askStatements(slug);
     const title = h("div", { class: "title" }, h("h1", {}, "Does it hold here?"));
     const claims = findings.length
       ? claimTable(findings)
       : h("p", { class: "note" }, "The study makes no claims to be judged.");
-    return { nodes: choices.length ? [title, claims, chosen(slug, choices)] : [title, claims] };
+    const parts = [
+      title,
+      claims,
+      choices.length ? chosen(slug, choices, tables) : null,
+      tables.length ? downloads(slug, tables) : null,
+    ];
+    return { nodes: parts.filter((node) => node !== null) };
   },
 };
 
@@ -82,8 +90,9 @@ function cell(label, content, kind = "") {
   return h("td", { class: kind, "data-label": label }, content);
 }
 
-/** @param {string} run @param {Choice[]} choices */
-function chosen(run, choices) {
+/** @param {string} run @param {Choice[]} choices @param {StoredTable[]} tables */
+function chosen(run, choices, tables) {
+  const titles = new Map(tables.map((table) => [table.name, table.title]));
   const items = choices.map((one) => {
     const name = nameHead(one.layer, one.head);
     return h(
@@ -91,7 +100,7 @@ function chosen(run, choices) {
       {},
       h("a", { href: address("head", { run, head: name }) }, name),
       h("span", {}, ` ${one.why} `),
-      h("span", { class: "faint" }, plain(one.table)),
+      h("span", { class: "faint" }, titles.get(one.table) ?? plain(one.table)),
     );
   });
   return h(
@@ -99,5 +108,25 @@ function chosen(run, choices) {
     { class: "figure" },
     h("div", { class: "figure-bar" }, h("h2", {}, "Heads worth a look")),
     h("ul", { class: "choices" }, ...items),
+  );
+}
+
+/** The tables as files, and the page that shows them. @param {string} run @param {StoredTable[]} tables */
+function downloads(run, tables) {
+  const items = tables.map((table) => {
+    const rows = () => [table.columns.map((column) => column.title), ...table.rows];
+    return h(
+      "li",
+      {},
+      saveButton("CSV", `Download “${table.title}” as CSV`, () => saveRows(rows(), table.title)),
+      ` ${table.title}`,
+    );
+  });
+  return h(
+    "section",
+    { class: "figure" },
+    h("div", { class: "figure-bar" }, h("h2", {}, "Tables")),
+    h("ul", { class: "downloads" }, ...items),
+    h("p", {}, h("a", { href: address("tables", { run }) }, "Show the tables")),
   );
 }

@@ -10,6 +10,7 @@ import { menu } from "../explorer/controls.js";
 import { address, change } from "../explorer/place.js";
 import { roleInk } from "../charts/headmap.js";
 import { exemplarSection } from "./exemplars.js";
+import { fold } from "./fold.js";
 import { portraitParts, roleBadge } from "./portrait.js";
 import { histogramPair, recordSections } from "./records.js";
 import { shareBox } from "./share.js";
@@ -79,11 +80,6 @@ function evidence(portrait, room) {
     },
     ...parts,
   );
-}
-
-/** @param {string} name @param {Node[]} nodes */
-function fold(name, ...nodes) {
-  return h("details", { class: "fold" }, h("summary", {}, name), ...nodes);
 }
 
 /** @param {RunDetail} run @param {Card} card @param {HeadPortrait | null} portrait */

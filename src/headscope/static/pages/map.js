@@ -23,6 +23,7 @@ const PHONE = "(max-width: 640px)";
 /** @type {Page} */
 export const mapPage = {
   needsRun: true,
+  fluid: true,
   async render(context) {
     if (!context.run?.described) return overviewPage.render(context);
     const [run, map] = await Promise.all([askRun(context.run.slug), askMap(context.run.slug)]);
@@ -56,7 +57,7 @@ class MapPage {
 
   /** @returns {Node[]} */
   nodes() {
-    const parts = this.map.summary.split(/(\d+(?: %)?)/);
+    const parts = this.map.summary.split(/(\d[\d,]*(?: %)?)/);
     const summary = parts.map((part, i) => (i % 2 ? h("strong", {}, part) : part));
     return [
       h(
@@ -148,6 +149,7 @@ class MapPage {
   draw() {
     this.drawn = headMap(this.map, {
       order: this.order,
+      room: this.place.clientWidth,
       onOpen: (cell) => void this.open(cell, true),
       onLook: (cell, node) => this.look(cell, node),
     });

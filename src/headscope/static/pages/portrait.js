@@ -3,6 +3,7 @@
 import { exampleArcs } from "../charts/arcs.js";
 import { barPlaces, roleInk } from "../charts/headmap.js";
 import { askPortrait } from "../explorer/api.js";
+import { withoutName } from "../explorer/heads.js";
 import { h, s } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
 
@@ -24,7 +25,7 @@ const GROUP_NAMES = { sink: "resting place", "word class": "word class", token: 
  * @param {HeadCell} cell
  */
 export function sentenceOf(cell) {
-  const said = cell.sentence.slice(cell.name.length).replace(/^:? /, "");
+  const said = withoutName(cell.name, cell.sentence);
   const tail = /[.] (?=[^.]* (?:explains?|has no name yet)|That explains|Nothing measured)/.exec(
     said,
   );
@@ -189,9 +190,14 @@ function explained({ cell, parts, nulls }) {
   return part(
     "How much of its attention is explained, on unseen text",
     stack(parts, (one) => one.share, names),
-    hasSink && note(`${nulls.join(" and ") || "The first token"} set aside`),
+    hasSink && note(`Without what ${nullWords(nulls)} get${nulls.length > 1 ? "" : "s"}`),
     hasSink && stack(rest, (one) => one.share_of_rest ?? 0, names),
   );
+}
+
+/** @param {string[]} nulls */
+function nullWords(nulls) {
+  return nulls.map((name) => (name === "first token" ? "the first token" : name)).join(" and ");
 }
 
 /**

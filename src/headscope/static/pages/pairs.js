@@ -1,0 +1,144 @@
+/** Two maps of heads side by side, lines between matched heads, and what changed in sentences. */
+
+import { headMap, roleInk } from "../charts/headmap.js";
+import { askMap } from "../explorer/api.js";
+import { withoutName } from "../explorer/heads.js";
+import { address, go } from "../explorer/place.js";
+import { h, s } from "../ui/dom.js";
+import { counted } from "../ui/format.js";
+import { fold } from "./fold.js";
+import { roleBadge } from "./portrait.js";
+
+/**
+ * @import { HeadCell, HeadMap, MatchedHeads } from "../explorer/types.js"
+ */
+
+const MOST = 12; // changes that are told at once
+const BETWEEN = 56; // pixels between the two maps
+const WIDE = 900;
+
+/**
+ * @param {string} a
+ * @param {string} b
+ * @param {MatchedHeads[] | null} matches  null where heads belong together by their places
+ * @param {number} room
+ * @returns {Promise<Node[]>}
+ */
+export async function pairOfMaps(a, b, matches, room) {
+  const [first, second] = await Promise.all([askMap(a), askMap(b)]);
+  const pairs = pairsOf(first, second, matches);
+  const wide = room > WIDE;
+  const drawn = [first, second].map((map, i) => {
+    const run = [a, b][i];
+    return headMap(map, {
+      order: "layer",
+      room: wide ? (room - BETWEEN) / 2 : room,
+      prefix: `map-${i ? "second" : "first"}`,
+      onOpen: (cell) => go("head", { run, head: cell.name }),
+    }).node;
+  });
+  const lines = s("svg", { class: "match-lines", "aria-hidden": "true" });
+  const maps = h(
+    "div",
+    { class: "map-pair", "data-wide": String(wide) },
+    h("section", {}, h("h2", {}, a), drawn[0]),
+    h("section", {}, h("h2", {}, b), drawn[1]),
+    wide && matches ? lines : null,
+  );
+  if (wide && matches) new ResizeObserver(() => drawLines(lines, pairs)).observe(maps);
+  return [maps, changes(a, b, first, pairs)];
+}
+
+/**
+ * @param {HeadMap} first
+ * @param {HeadMap} second
+ * @param {MatchedHeads[] | null} matches
+ * @returns {[HeadCell, HeadCell][]}
+ */
+function pairsOf(first, second, matches) {
+  const names = matches
+    ? matches.filter((match) => match.good).map((match) => [match.first, match.second])
+    : first.cells.map((cell) => [cell.name, cell.name]);
+  return names.flatMap(([one, other]) => {
+    const cells = [
+      first.cells.find((cell) => cell.name === one),
+      second.cells.find((cell) => cell.name === other),
+    ];
+    return cells[0] && cells[1] ? [[cells[0], cells[1]]] : [];
+  });
+}
+
+/** @param {SVGSVGElement} lines @param {[HeadCell, HeadCell][]} pairs */
+function drawLines(lines, pairs) {
+  const frame = lines.getBoundingClientRect();
+  const box = (/** @type {string} */ id) =>
+    /** @type {HTMLElement} */ (document.getElementById(id)).getBoundingClientRect();
+  const curves = pairs.map(([one, other]) => {
+    const [from, to] = [box(`map-first-${one.name}`), box(`map-second-${other.name}`)];
+    const [x, y] = [from.right - frame.left, from.top + from.height / 2 - frame.top];
+    const [end, down] = [to.left - frame.left, to.top + to.height / 2 - frame.top];
+    const middle = (x + end) / 2;
+    return s(
+      "path",
+      {
+        d: `M${x} ${y}C${middle} ${y} ${middle} ${down} ${end} ${down}`,
+        style: `stroke: ${roleInk(one.group)}`,
+      },
+      s("title", {}, `${one.name} and ${other.name}`),
+    );
+  });
+  lines.replaceChildren(...curves);
+}
+
+/**
+ * Heads that are called otherwise in the second run.
+ * @param {string} a
+ * @param {string} b
+ * @param {HeadMap} first
+ * @param {[HeadCell, HeadCell][]} pairs
+ */
+function changes(a, b, first, pairs) {
+  const changed = pairs
+    .filter(([one, other]) => one.role !== other.role)
+    .sort((x, y) => moved(y) - moved(x));
+  const said = pairs.length
+    ? `${counted(changed.length, "head")} of ${pairs.length} ${changed.length === 1 ? "is" : "are"} ` +
+      "called otherwise in the second run."
+    : "No two heads match well enough to be compared by name.";
+  const items = changed.map(([one, other]) =>
+    h(
+      "li",
+      {},
+      h("a", { href: address("head", { run: a, head: one.name }) }, one.name),
+      " ",
+      roleBadge(one),
+      " → ",
+      other.name === one.name
+        ? null
+        : h("a", { href: address("head", { run: b, head: other.name }) }, other.name),
+      " ",
+      roleBadge(other),
+      h("span", { class: "faint" }, ` ${withoutName(other.name, other.sentence).split(". ")[0]}.`),
+    ),
+  );
+  const list = (/** @type {HTMLElement[]} */ some) => h("ul", { class: "changes" }, ...some);
+  return h(
+    "section",
+    { class: "figure", id: "changes" },
+    h("h2", {}, "What changed"),
+    h(
+      "p",
+      {},
+      pairs.length < first.cells.length && pairs.length
+        ? `${said} The others have no partner.`
+        : said,
+    ),
+    items.length ? list(items.slice(0, MOST)) : null,
+    items.length > MOST ? fold(`${items.length - MOST} more`, list(items.slice(MOST))) : null,
+  );
+}
+
+/** How much of a head's attention changed its name. @param {[HeadCell, HeadCell]} pair */
+function moved([one, other]) {
+  return Math.max(one.explained ?? 0, other.explained ?? 0);
+}
