@@ -42,8 +42,9 @@ CUT = """() => [...document.querySelectorAll('.figure-body svg text')].filter(no
   const [own, all] = [node.getBoundingClientRect(), node.ownerSVGElement.getBoundingClientRect()];
   return own.left < all.left - 1 || own.right > all.right + 1;
 }).map(node => node.textContent)"""
-SCROLLS = """() => [...document.querySelectorAll('.scroll')].map(node =>
-  [node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1,
+SCROLLS = """() => [...document.querySelectorAll('.scroll')]
+  .filter(node => node.checkVisibility()).map(node => [
+   node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1,
    node.parentElement.querySelector('.scroll-hint').textContent !== ''])"""
 
 

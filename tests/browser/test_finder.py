@@ -143,6 +143,7 @@ def test_the_keyboard_goes_from_head_to_head(visit: Visit, vig: xr.Dataset) -> N
 
 def test_a_rectangle_becomes_conditions(visit: Visit, vig: xr.Dataset) -> None:
     visit.open("/finder?run=vig&x=distance&y=entropy")
+    visit.at(".scatter").scroll_into_view_if_needed()
     box = visit.at(".scatter").bounding_box()
     assert box is not None
     mouse = visit.page.mouse

@@ -1,5 +1,6 @@
 /** The map of heads: what every head of a run looks at, at first sight, with a card beside it. */
 
+import { scrolling } from "../charts/table.js";
 import { headMap, inOrder, roleInk } from "../charts/headmap.js";
 import { askMap, askPortrait, askRun } from "../explorer/api.js";
 import { defaultSpec, menu } from "../explorer/controls.js";
@@ -312,11 +313,7 @@ class MapPage {
       "details",
       { class: "map-sentences" },
       h("summary", {}, "All sentences"),
-      h(
-        "div",
-        { class: "scroll", tabindex: 0, role: "group", "aria-label": "All sentences" },
-        table,
-      ),
+      scrolling(table, "All sentences"),
     );
     window.addEventListener("beforeprint", () => (fold.open = true), { once: true });
     return fold;
