@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headscope.portrait.portraits import portraits as portraits
     from headscope.reports import report as report
     from headscope.results.compare import compare as compare
-    from headscope.results.run import heads as heads
+    from headscope.results.heads import heads as heads
     from headscope.studies.running import study as study
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
@@ -46,7 +46,7 @@ _HOME = {
     "demo_corpus": "headscope.text.read",
     "export": "headscope.exports",
     "gallery": "headscope.views.view",
-    "heads": "headscope.results.run",
+    "heads": "headscope.results.heads",
     "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",
     "portraits": "headscope.portrait.portraits",

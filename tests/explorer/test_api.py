@@ -18,9 +18,9 @@ from headscope.results.measure import cut
 from headscope.results.replicates import margin_of
 from headscope.results.statements import Table, make_statements, read_statements, write_statements
 from headscope.results.tables import Column, MeasureColumn, head_rows, layer_rows, tabulate
+from tests.references.described import with_descriptions
 from tests.references.grouped import write_run as write_wired
 from tests.references.runs import HOSTILE, write_result, write_run
-from tests.references.wired import previous, result_of, scattered
 
 
 @pytest.fixture
@@ -268,15 +268,15 @@ def test_other_networks_are_compared_by_matched_heads_and_depth(tmp_path: Path) 
 
 
 def test_the_card_says_what_the_head_looks_at(tmp_path: Path) -> None:
-    data = result_of((previous, scattered))
+    two_heads = xr.Dataset(coords={"layer": [0], "head": [0, 1]})
+    data = with_descriptions(two_heads, ["previous token", "unnamed"])
     run = tmp_path / "run"
     write_wired(run, write_statements(data, make_statements((), (), lambda result: [], data)))
     app = create_app(Library([run]), Texts(None, None))
     visitor = TestClient(app, base_url="http://127.0.0.1")
-    looks = visitor.get("/api/runs/run/heads/L0H0").json()["looks"]
-    assert looks["sentence"].startswith("L0H0: the previous token, 0.")
-    assert looks["roles"][0]["kind"] == "position"
-    assert visitor.get("/api/runs/run/heads/L0H1").json()["looks"]["roles"] == []
+    said = "L0H0 looks at the previous token (98 % of its weight)."
+    assert visitor.get("/api/runs/run/heads/L0H0").json()["looks"] == said
+    assert visitor.get("/api/runs/run/heads").json()["heads"][0]["looks"] == said
 
 
 def test_unknown_things_are_404_and_say_what_there_is(visitor: TestClient) -> None:

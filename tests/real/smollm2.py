@@ -152,7 +152,8 @@ def test_a_report_is_titled_by_the_file(study: str, runs: dict[str, Path]) -> No
 def test_a_card_says_what_a_head_looks_at(visitor: TestClient) -> None:
     for study, spec in (("clark2019", "offset_share~-1"), ("luger2026", "previous_share")):
         card = visitor.get(f"/api/runs/{study}/heads/{PREVIOUS}").json()
-        assert card["looks"]["sentence"].startswith(f"{PREVIOUS}: the previous token, "), study
+        sentence = f"{PREVIOUS} looks at the previous token "
+        assert card["looks"].startswith(sentence), study
         ranks = {line["spec"]: (line["rank"], line["of"]) for line in card["measures"]}
         assert ranks[spec] == (1, 270)
 

@@ -14,7 +14,6 @@ from msgspec import Meta, Struct
 
 from headscope.results.evidence import HeadExample, Surprise
 from headscope.results.measure import BaselineValue, Behaviour, Published, RoleGroup
-from headscope.results.roles import HeadRoles
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.results.tables import Kind as ColumnKind
 from headscope.views.kinds import KINDS
@@ -519,7 +518,7 @@ class Card(Struct, frozen=True):
     layer: int
     head: int
     behaviour: str | None
-    looks: HeadRoles | None  # None where no measure of the run tells
+    looks: str | None  # the head's sentence; None where the run has no portraits
     measures: list[Line]
     groups: list[Group]
     histograms: list[Histogram]

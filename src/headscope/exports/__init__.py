@@ -25,6 +25,8 @@ from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
+from headscope.results.head_map import map_heads
+from headscope.results.heads import rows_of
 from headscope.results.inspection import named
 from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices
 from headscope.results.records import (
@@ -184,10 +186,9 @@ def _write_statements(data: xr.Dataset, folder: Path, ending: str) -> None:
     kept |= {
         "claims": tabulate(claim_rows(said.findings))[1],
         "chosen_heads": [asdict(one) for one in said.choices],
-        "what_heads_look_at": [
-            {"head": one.name, "sentence": one.sentence, "share": one.share} for one in said.heads
-        ],
     }
+    if (described := map_heads(data)) is not None:
+        kept["what_heads_look_at"] = rows_of(described.cells)
     for name, rows in kept.items():
         if rows:
             _write(folder / f"{name}.{ending}", _from_rows(rows))

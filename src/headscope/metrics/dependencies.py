@@ -58,7 +58,7 @@ from headscope.observe.batch import (
 from headscope.observe.block import sum_by_text
 from headscope.observe.layer import Layer, even_layer
 from headscope.observe.offsets import keys_by_offset, place_of
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 from headscope.results.replicates import GROUPS
 
 FORM = Axis("form", FORMS)
@@ -79,17 +79,6 @@ DEPENDENCY_ALIGNMENT = Measure(
         Baseline("dependency_alignment_even", EVEN),
         Baseline("dependency_expected", "expected from its distances"),
         Baseline("dependency_baseline", "share of pairs"),
-    ),
-    role=Role(
-        "relation",
-        "{form}",
-        {
-            "attender_is_parent": "words that depend on the attending one",
-            "receiver_is_parent": "the word that the attending one depends on",
-        },
-        of="rest",
-        without=("either",),
-        beyond="dependency_expected",
     ),
 )
 DEPENDENCY_ALIGNMENT_NORM = Measure(

@@ -8,26 +8,8 @@ from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import EVEN, Ratio, Terms, TextRatio, TextTerms
 from headscope.observe.batch import AnnotatedBatch, sum_by_label
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 
-TAG_NAMES = {
-    "ADJ": "adjectives",
-    "ADP": "prepositions",
-    "ADV": "adverbs",
-    "AUX": "auxiliaries",
-    "CCONJ": "coordinating conjunctions",
-    "DET": "determiners",
-    "INTJ": "interjections",
-    "NOUN": "nouns",
-    "NUM": "numerals",
-    "PART": "particles",
-    "PRON": "pronouns",
-    "PROPN": "proper names",
-    "PUNCT": "punctuation",
-    "SCONJ": "subordinating conjunctions",
-    "SYM": "symbols",
-    "VERB": "verbs",
-}
 TAG_AXIS, DEPREL_AXIS = {"tag": "Tag"}, {"deprel": "Relation"}
 
 POS_TO = Measure(
@@ -41,7 +23,6 @@ POS_TO = Measure(
     more="attends more to words of this tag",
     axes=TAG_AXIS,
     baselines=(Baseline("pos_to_even", EVEN), Baseline("tag_frequency", "frequency of the tag")),
-    role=Role("tag", "words tagged {tag}", TAG_NAMES, of="rest"),
 )
 POS_FROM = Measure(
     "pos_from",
@@ -68,7 +49,6 @@ DEPREL_TO = Measure(
         Baseline("deprel_to_even", EVEN),
         Baseline("deprel_frequency", "frequency of the relation"),
     ),
-    role=Role("relation", "words that are {deprel}", of="rest"),
 )
 TAG_FREQUENCY = Measure(
     "tag_frequency",

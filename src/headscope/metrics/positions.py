@@ -51,14 +51,14 @@ from headscope.metrics.ratio import (
 from headscope.metrics.surface import SINK_THRESHOLD
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import separation_starts
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 
 DELIMITER = 0  # the code of delimiters in the label of that name
 HEADVIS = "Luger, Kamath et al. 2026 (HeadVis)"
 
 
 def _declare(
-    name: str, title: str, whom: str, formula: str, reference: str, role: Role, cost: str = "n"
+    name: str, title: str, whom: str, formula: str, reference: str, cost: str = "n"
 ) -> Measure:
     return Measure(
         name,
@@ -69,7 +69,6 @@ def _declare(
         cost=cost,
         more=f"looks more at {whom}",
         baselines=(Baseline(f"{name}_even", EVEN),),
-        role=role,
     )
 
 
@@ -79,7 +78,6 @@ SELF_SHARE = _declare(
     "itself",
     "Σ a[i, i] / number of tokens i",
     f"{HEADVIS}: mean of the diagonal",
-    Role("position", "itself", of="attention"),
 )
 PREVIOUS_SHARE = _declare(
     "previous_share",
@@ -87,7 +85,6 @@ PREVIOUS_SHARE = _declare(
     "the token before it",
     "Σ a[i, i−1] / number of tokens i that have one before them",
     f"{HEADVIS}: mean of the first subdiagonal",
-    Role("position", "the previous token", of="attention"),
 )
 NEXT_SHARE = _declare(
     "next_share",
@@ -95,7 +92,6 @@ NEXT_SHARE = _declare(
     "the token after it",
     "Σ a[i, i+1] / number of tokens i that have one after them",
     f"as {HEADVIS} for the previous token",
-    Role("position", "the next token", of="attention"),
 )
 FIRST_SHARE = _declare(
     "first_share",
@@ -103,7 +99,6 @@ FIRST_SHARE = _declare(
     "the first token of the input",
     "Σ a[i, 0] / number of tokens i after the first",
     f"Gu et al. 2024; a head above {SINK_THRESHOLD} is a sink head",
-    Role("special", "the first token", of="attention"),
 )
 DELIMITER_SHARE = _declare(
     "delimiter_share",
@@ -112,7 +107,6 @@ DELIMITER_SHARE = _declare(
     "Σ_i Σ_j a[i, j]·[j is a delimiter] / number of tokens i; a delimiter is a token of nothing "
     "but line breaks and Unicode punctuation, spaces aside; special tokens are none",
     "after Clark et al. 2019, Fig. 2, with every mark of punctuation",
-    Role("special", "line breaks and punctuation", of="attention"),
     "n, from the sums over columns",
 )
 
@@ -174,7 +168,6 @@ ENTROPY = replace(
     formula="mean over tokens i of −Σ_j a[i, j] ln a[i, j]",
     reference=HEADVIS,
     baselines=(Baseline("entropy_even", EVEN),),
-    role=Role("spread", "broadly, over all it sees"),
     published=(),
 )
 DISTANCE_SPREAD = Measure(

@@ -43,7 +43,7 @@ from headscope.metrics.positions import HEADVIS
 from headscope.metrics.ratio import EVEN, Ratio, Terms, Values, document_mean
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 
 LEAST = 0.01
 TOKEN = "token"  # the label with the ids of tokens
@@ -60,7 +60,6 @@ INDUCTION = Measure(
     cost="the number of such pairs",
     more="looks more at what followed the token before",
     baselines=(Baseline("induction_even", EVEN),),
-    role=Role("detector", "what followed the same token before", of="attention"),
 )
 DUPLICATE = Measure(
     "duplicate",
@@ -72,7 +71,6 @@ DUPLICATE = Measure(
     cost="the number of such pairs",
     more="looks more at an earlier occurrence of the token",
     baselines=(Baseline("duplicate_even", EVEN),),
-    role=Role("detector", "an earlier occurrence of the same token", of="attention"),
 )
 Pairs = Int[Tensor, "pair 3"]
 Find = Callable[[AnnotatedBatch], Pairs]
@@ -94,7 +92,6 @@ DUPLICATE_TOKEN_SCORE = Measure(
     reference="Elhage et al. 2021; Olsson et al. 2022",
     cost="none beyond previous_token_score",
     more="looks more at an earlier occurrence of the token",
-    role=Role("detector", "an earlier occurrence of the same token", needs_baseline=False),
 )
 INDUCTION_SCORE = Measure(
     "induction_score",
@@ -104,7 +101,6 @@ INDUCTION_SCORE = Measure(
     reference="Olsson et al. 2022",
     cost="none beyond previous_token_score",
     more="looks more at what followed the token before",
-    role=Role("detector", "what followed the same token before", needs_baseline=False),
 )
 SCORES = (PREVIOUS_TOKEN_SCORE, DUPLICATE_TOKEN_SCORE, INDUCTION_SCORE)
 WANTED, NEEDLE, DEPTH = "wanted", "needle", "depth"  # labels of tokens
@@ -123,7 +119,6 @@ RETRIEVAL = Measure(
     reference=REFERENCE,
     cost="one forward pass of a few texts for every depth",
     more="looks more at what is to be copied from far",
-    role=Role("detector", "what is to be copied from far", needs_baseline=False),
 )
 RETRIEVAL_AT = Measure(
     "retrieval_at",

@@ -20,7 +20,7 @@ from headscope.metrics.ratio import (
     by_norms,
 )
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 
 FEWEST = 3  # with two heads every r is ±1
 
@@ -57,7 +57,6 @@ NULL_SHARE = Measure(
     cost="n², one product with the null mask that other metrics share",
     more="puts more of its attention on null tokens",
     baselines=(Baseline("null_share_even", EVEN),),
-    role=Role("null", "the first token or the delimiters", of="attention"),
 )
 NULL_SHARE_ALL_QUERIES = Measure(
     "null_share_all_queries",

@@ -22,7 +22,7 @@ from headscope.metrics.ratio import add_by_group, pooled_variables, ratio_variab
 from headscope.model.attention import LayerAttention, widen
 from headscope.model.writes import Readout, output_part, require_readout
 from headscope.observe.batch import AnnotatedBatch
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 
 if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch
@@ -42,7 +42,6 @@ SUCCESSOR = Measure(
     cost="one forward pass of some sixty texts of a token each",
     more="writes the next member of more series",
     baselines=(Baseline("successor_even", "a member at random"),),
-    role=Role("detector", "numbers, weekdays, months, letters, to say the next one"),
 )
 SUCCESSOR_EVEN = Measure(
     "successor_even",

@@ -25,7 +25,7 @@ from headscope.metrics.ratio import (
 )
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 
 CLS, SEP, PUNCT = range(len(SPECIAL))
 SINK_THRESHOLD = 0.3
@@ -41,12 +41,6 @@ OFFSET_SHARE = Measure(
     more="attends more to the token at this offset",
     axes={"offset": "Offset"},
     baselines=(Baseline("offset_share_even", EVEN),),
-    role=Role(
-        "position",
-        "the token at offset {offset}",
-        {"-1": "the previous token", "0": "itself", "1": "the next token"},
-        of="attention",
-    ),
 )
 SPECIAL_SHARE = Measure(
     "special_share",
@@ -58,12 +52,6 @@ SPECIAL_SHARE = Measure(
     more="attends more to these tokens",
     axes={"special": "Token"},
     baselines=(Baseline("special_share_even", EVEN),),
-    role=Role(
-        "special",
-        "{special}",
-        {"cls": "[CLS]", "sep": "[SEP]", "punct": "full stops and commas"},
-        of="attention",
-    ),
 )
 SPECIAL_SHARE_NORM = Measure(
     "special_share_norm",
@@ -106,7 +94,6 @@ ENTROPY = Measure(
     cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
     baselines=(Baseline("entropy_even", EVEN),),
-    role=Role("spread", "broadly, over all it sees"),
 )
 ENTROPY_FROM_CLS = Measure(
     "entropy_from_cls",
@@ -149,7 +136,6 @@ FIRST_TOKEN_SHARE = Measure(
     cost="n",
     more="attends more to the first token",
     baselines=(Baseline("first_token_share_even", EVEN),),
-    role=Role("special", "the first token", of="attention"),
 )
 SINK_RATE = Measure(
     "sink_rate",

@@ -44,6 +44,7 @@ _JSON: dict[str, Any] = {
     "left_out": dict[str, str],
     "skipped": dict[str, int],
     "words": dict[str, int],
+    "portrait_texts": dict[str, int],
     "options": dict[str, Any],
 }
 _TEXTS = ("study", "model", "corpus")
@@ -53,6 +54,10 @@ _SHAPES = {
     "head_position": ("unit", "axis"),
     "head_divergence": ("unit", "other"),
     "behaviour": GRID,
+    "portrait": GRID,
+    "explained": GRID,
+    "description": GRID,
+    "explained_by": (*GRID, "explained_with"),
     "relation_count": ("relation",),
 }
 _OF_MEASURE = {"_se": (), "_by_layer": ("head",), "_by_layer_se": ("head",)}  # dimensions less

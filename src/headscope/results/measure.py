@@ -24,9 +24,6 @@ from headscope.head import Head
 from headscope.results.inspection import named, read_json
 
 Unit = Literal["share", "nats", "tokens", "divergence", ""]
-RoleKind = Literal[
-    "position", "special", "tag", "relation", "coreference", "detector", "spread", "null"
-]
 # What a head does, in groups that have a colour each (`theme.ROLES`).
 RoleGroup = Literal["position", "marks", "repetition", "token", "word class", "syntax", "sink",
                     "even", "unnamed"]  # fmt: skip
@@ -77,19 +74,6 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Role:
-    """What a head does whose value in the measure is large, in words for a sentence about it."""
-
-    kind: RoleKind
-    words: str  # may hold {dimension} for the label of the slice
-    names: Mapping[str, str] = field(default_factory=dict)  # words of single labels
-    of: Literal["attention", "rest", ""] = ""  # of what it is a share; rest: all but null tokens
-    without: tuple[str, ...] = ()  # labels that are no role of their own, such as a sum of others
-    needs_baseline: bool = True  # False where even attention gives next to nothing
-    beyond: str = ""  # the baseline that it must exceed where the result has it; else the first
-
-
-@dataclass(frozen=True)
 class Measure:
     """A variable of a result in words."""
 
@@ -107,7 +91,6 @@ class Measure:
     published: tuple[Published, ...] = ()
     with_errors: bool = True  # whether the variables of DERIVED come with it
     also: tuple[str, ...] = ()  # further variables that need no words of their own
-    role: Role | None = None  # of heads with large values
     # Of a measure whose values are names: the group of each; "" stands for any further name.
     groups: Mapping[str, RoleGroup] = field(default_factory=dict)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import pandas as pd
 import xarray as xr
 
 import headscope
@@ -32,7 +31,6 @@ from headscope.results.inspection import (
     said,
 )
 from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of
-from headscope.results.statements import COLUMNS, choose, read_statements, role_rows
 from headscope.wording import counted, plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
@@ -164,16 +162,6 @@ def read_finished(place: str | Path) -> Run:
     if run.result is None:
         raise RunError(run.notes[-1])
     return run
-
-
-def heads(run: str | Path, *, role: str | None = None, layer: int | None = None) -> pd.DataFrame:
-    """What each head of a finished run looks at, as a table: a row for each head and role.
-
-    A head without a clear role has one row, without a role. `role` keeps the roles whose kind,
-    words or slice has this text in it, `layer` the heads of one layer.
-    """
-    found = choose(read_statements(read_finished(run).data).heads, role=role, layer=layer)
-    return pd.DataFrame([row for one in found for row in role_rows(one, role)], columns=COLUMNS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:

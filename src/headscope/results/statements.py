@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -19,15 +19,11 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.results.claims import Claim, JudgedClaim, Replicates, Verdict, judge
 from headscope.results.inspection import INTEGER, read_json
-from headscope.results.measure import MARK
-from headscope.results.roles import HeadRole, HeadRoles, describe_heads
 from headscope.results.tables import BESIDE, Column, Interval, tabulate
 
 ATTRIBUTE = "statements"  # of the Dataset
 Cell = str | int | float | bool | None  # of a row as it is stored
 Row = Mapping[str, Cell]
-COLUMNS = ["head", "layer", "number", "role", "kind", "slice", "value", "low", "high", "baseline",
-           "strength", "q", "share", "sentence"]  # fmt: skip
 # A verdict on one claim and on several.
 VERDICTS: Mapping[Verdict, tuple[str, str]] = {
     "yes": ("holds", "hold"),
@@ -71,7 +67,6 @@ class Statements:
     tables: tuple[Table, ...] = ()
     findings: tuple[JudgedClaim, ...] = ()
     choices: tuple[Choice, ...] = ()
-    heads: tuple[HeadRoles, ...] = ()  # what each head looks at
 
     def table(self, name: str) -> Table | None:
         """The table of that name, None where the result has nothing for it."""
@@ -111,7 +106,7 @@ def make_statements(
                 )
     data = Replicates(result)
     judged = tuple(judge(claim, data) for claim in claims)
-    return Statements(tuple(made), judged, tuple(choices(result)), describe_heads(result))
+    return Statements(tuple(made), judged, tuple(choices(result)))
 
 
 def tally(claims: Iterable[JudgedClaim]) -> str:
@@ -189,40 +184,3 @@ def _read_table(table: Table) -> Table:
             raise RunError("A table of the result has a number of too many digits.")
         rows.append({name: math.nan if value is None else value for name, value in row.items()})
     return replace(table, rows=tuple(rows))
-
-
-def choose(
-    found: Iterable[HeadRoles], *, role: str | None = None, layer: int | None = None
-) -> list[HeadRoles]:
-    """The heads of a layer, and those with a role; a layer or role that none has is refused."""
-    every = list(found)
-    kept = [one for one in every if layer in (None, one.layer)]
-    if every and not kept:
-        layers = sorted({one.layer for one in every})
-        raise RunError(f"There is no layer {layer}; there are {layers[0]} to {layers[-1]}.")
-    kept = [one for one in kept if role is None or any(fits(each, role) for each in one.roles)]
-    if every and not kept:
-        kinds = sorted({each.kind for one in every for each in one.roles})
-        raise RunError(
-            f"No head has a role {role!r}; the kinds in this run are {', '.join(kinds) or 'none'}."
-        )
-    return kept
-
-
-def fits(role: HeadRole, text: str) -> bool:
-    """Whether a role is of this kind, or has this label or these words."""
-    labels = role.spec.lower().split(MARK)
-    asked = text.lower()
-    return asked == role.kind or asked in labels or asked in role.words.lower()
-
-
-def role_rows(one: HeadRoles, asked: str | None) -> Iterator[dict[str, object]]:
-    """A row of the table for each role of a head that is asked for."""
-    about = {"head": one.name, "layer": one.layer, "number": one.head, "share": one.share,
-             "sentence": one.sentence}  # fmt: skip
-    for each in one.roles:
-        if asked is None or fits(each, asked):
-            numbers = {name: getattr(each, name) for name in COLUMNS[6:12]}
-            yield about | {"role": each.words, "kind": each.kind, "slice": each.spec} | numbers
-    if not one.roles:
-        yield about

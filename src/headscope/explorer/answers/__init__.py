@@ -3,7 +3,7 @@
 What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -66,15 +66,16 @@ def detail(opened: OpenRun) -> sent.RunDetail:
 
 def heads(opened: OpenRun) -> sent.Heads:
     """Every head with what it looks at, for the search."""
-    looks = _looks(opened)
-    return sent.Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
+    return sent.Heads([_entry(opened, head) for head in heads_of(opened.data)])
 
 
-def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> sent.HeadEntry:
+def _entry(opened: OpenRun, head: Head) -> sent.HeadEntry:
     tokens = opened.run.records.top_tokens(*head)
     telling = [one.token for one in tokens if (one.side, one.by) == ("key", "lift")]
     behaviour = behaviour_of(opened.data, *head)
-    return sent.HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
+    return sent.HeadEntry(
+        str(head), *head, behaviour, sentence_of(opened.data, head), telling[:TELLING]
+    )
 
 
 def said(opened: OpenRun) -> sent.Said:
@@ -129,14 +130,6 @@ def stored(data: xr.Dataset, table: Table) -> sent.StoredTable:
 
 def _cell(value: Any) -> sent.Cell:
     return number(value) if isinstance(value, float) else value
-
-
-def _looks(opened: OpenRun) -> dict[str, str]:
-    """What is said of each head, in a sentence."""
-    if "description" in opened.data:
-        sentences = opened.data["description"].transpose(*GRID).values.ravel()
-        return dict(zip(map(str, heads_of(opened.data)), map(str, sentences), strict=True))
-    return {one.name: one.sentence for one in opened.statements.heads}
 
 
 MOST_ROWS = 100
@@ -207,7 +200,7 @@ def profile(data: xr.Dataset, chosen: Slice) -> sent.Profile:
 
 def map_of(opened: OpenRun) -> sent.Clusters:
     """The map of heads."""
-    data, looks = opened.data, _looks(opened)
+    data = opened.data
     if "head_position" not in data:
         raise RefusedError(409, why_no_map(data))
     positions = data["head_position"].transpose("unit", "axis")
@@ -218,7 +211,7 @@ def map_of(opened: OpenRun) -> sent.Clusters:
             x=number(x),
             y=number(y),
             behaviour=behaviour_of(data, *read_head(str(name))),
-            looks=looks.get(str(name)),
+            looks=sentence_of(data, read_head(str(name))),
         )
         for name, (x, y) in zip(positions["unit"].values, positions.values, strict=True)
     ]
@@ -227,6 +220,13 @@ def map_of(opened: OpenRun) -> sent.Clusters:
         behaviours=behaviours_of(data) if "behaviour" in data else [],
         stress=number(positions.attrs.get("stress", np.nan)),
     )
+
+
+def sentence_of(data: xr.Dataset, head: Head) -> str | None:
+    """What a head looks at, as every page says it; None where the run has no portraits."""
+    if "description" not in data:
+        return None
+    return str(data["description"].sel(head._asdict()).values.item())
 
 
 def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from headscope.errors import RunError
 from headscope.explorer import wire as sent
-from headscope.explorer.answers import axis_title, behaviour_of
+from headscope.explorer.answers import axis_title, behaviour_of, sentence_of
 from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
@@ -48,7 +48,7 @@ def card(opened: OpenRun, name: str) -> sent.Card:
         layer=head.layer,
         head=head.head,
         behaviour=behaviour_of(data, *head),
-        looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
+        looks=sentence_of(data, head),
         measures=[_line(data, each, head) for few in listed for each in few],
         groups=[group for many in drawn for group in _groups(data, many, head)],
         histograms=histograms(data, head),

@@ -217,7 +217,7 @@ export interface Card {
   layer: number;
   head: number;
   behaviour: string | null;
-  looks: HeadRoles | null;
+  looks: string | null;
   measures: Line[];
   groups: Group[];
   histograms: Histogram[];
@@ -225,30 +225,6 @@ export interface Card {
   choices: Choice[];
   nearest: Neighbours;
   exemplars: Exemplar[];
-}
-
-/** What one head looks at: its roles, strongest first. */
-export interface HeadRoles {
-  name: string;
-  layer: number;
-  head: number;
-  roles: HeadRole[];
-  share: number | null;
-  sentence: string;
-}
-
-/** One thing that a head does, with the numbers that say so. */
-export interface HeadRole {
-  kind: "coreference" | "detector" | "null" | "position" | "relation" | "special" | "spread" | "tag";
-  words: string;
-  spec: string;
-  value: number;
-  low: number;
-  high: number;
-  baseline: number;
-  against: string;
-  strength: number;
-  q: number | null;
 }
 
 /** A slice of a measure at one head; rank 1 is the largest of all heads. */

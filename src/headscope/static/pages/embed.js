@@ -44,9 +44,7 @@ export const embedPage = {
       h("span", { class: "space" }),
       whole,
     );
-    const looks = card.looks
-      ? h("p", { class: "lead" }, h("strong", {}, card.looks.sentence))
-      : null;
+    const looks = card.looks ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
     const sentences = exemplarLines(card);
     const nodes = [
       title,

@@ -161,16 +161,7 @@ function summary(run, card, isDescribed) {
       ]
     : [];
   const looks =
-    card.looks && !isDescribed
-      ? h(
-          "p",
-          { class: "lead" },
-          h("strong", {}, card.looks.sentence),
-          card.looks.share === null
-            ? ""
-            : `; accounts for ${Math.round(100 * card.looks.share)} % of its attention`,
-        )
-      : null;
+    card.looks && !isDescribed ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
   return h(
     "div",
     {},

@@ -26,7 +26,7 @@ from headscope.metrics.metric import (
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 from headscope.studies.clark2019.probes.mentions import (
     SYSTEMS,
     Phrase,
@@ -56,12 +56,6 @@ COREF_ACCURACY = Measure(
     more="resolves more mentions",
     axes={"candidates": "Candidates", "mention": "Mention"},
     baselines=(Baseline("coref_baseline", "{}", best_over="system"),),
-    role=Role(
-        "coreference",
-        "{mention} to their antecedent",
-        {"all": "mentions", "pronoun": "pronouns", "proper": "names", "nominal": "noun phrases"},
-        without=("mentions",),
-    ),
     with_errors=False,
     also=tuple(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),
 )

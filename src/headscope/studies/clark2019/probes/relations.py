@@ -27,9 +27,8 @@ from headscope.metrics.metric import (
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Role
+from headscope.results.measure import Baseline, Measure
 from headscope.studies.clark2019.probes.trees import (
-    CONTENT,
     Classes,
     GoldTrees,
     accuracy,
@@ -62,15 +61,6 @@ RELATION_ACCURACY = Measure(
     baselines=(
         Baseline("offset_accuracy_scored", "always the word at offset {}", best_over="offset"),
         Baseline("offset_accuracy", "always the word at offset {}", best_over="offset"),
-    ),
-    role=Role(
-        "relation",
-        "{relation}: {direction}",
-        {
-            "dependent_to_head": "dependents to their head",
-            "head_to_dependent": "heads to their dependent",
-        },
-        without=(CONTENT,),
     ),
     with_errors=False,
     also=(*(f"relation_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),

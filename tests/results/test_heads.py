@@ -1,0 +1,87 @@
+"""Heads in words: chosen, ordered and counted; one description where several runs have one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli import app
+from headscope.errors import RunError
+from headscope.results.describe import PORTRAIT
+from headscope.results.heads import choose_heads, describe_heads
+from headscope.results.statements import Statements, write_statements
+from tests.references.described import NAMES, with_descriptions
+from tests.references.grouped import write_run
+
+EXPLAINED = [0.9, 0.8, 0.7, float("nan"), 0.1]
+
+
+def empty(heads: int = 5) -> xr.Dataset:
+    return xr.Dataset(coords={"layer": [0, 1], "head": np.arange(heads)})
+
+
+def make_run(path: Path, names: list[str], texts: int = 100) -> Path:
+    result = with_descriptions(empty(), names, EXPLAINED)
+    result.attrs["portrait_texts"] = json.dumps({"fit": texts})
+    return write_run(path, write_statements(result, Statements()))
+
+
+def test_heads_are_chosen_by_name_group_or_words_and_put_in_order() -> None:
+    model = describe_heads(with_descriptions(empty(), list(NAMES), EXPLAINED))
+
+    def names(**asked: object) -> list[str]:
+        return [head.head for head in choose_heads(model, **asked)]  # type: ignore[arg-type]
+
+    assert names(role="previous") == names(role="position") == ["L0H0", "L1H0"]
+    assert names(role="its object") == ["L0H2", "L1H2"]
+    assert names(layer=1, order="explained") == ["L1H0", "L1H1", "L1H2", "L1H4", "L1H3"]
+    assert names(layer=0, order="role") == ["L0H0", "L0H2", "L0H1", "L0H3", "L0H4"]
+    with pytest.raises(RunError, match="no layer 4; there are 0 to 1"):
+        names(layer=4)
+    with pytest.raises(RunError, match="'nsubj'; the names in this run are first token, previous"):
+        names(role="nsubj")
+
+
+def test_a_run_without_portraits_says_why() -> None:
+    result = empty()
+    with pytest.raises(RunError, match="no portraits of heads; run the study again in a new place"):
+        describe_heads(result)
+    result.attrs["left_out"] = json.dumps({"explained": "too few documents"})
+    with pytest.raises(RunError, match=r"^This run has no portraits of heads: too few documents\."):
+        describe_heads(result)
+
+
+def test_a_description_of_a_stranger_is_refused() -> None:
+    result = with_descriptions(empty(), list(NAMES))
+    result[PORTRAIT] = result[PORTRAIT].copy(data=np.full((2, 5), '{"name": 1}'))
+    with pytest.raises(RunError, match="The portrait of L0H0 cannot be read"):
+        describe_heads(result)
+
+
+def test_runs_of_one_model_describe_a_head_once_by_the_run_that_knows_most(tmp_path: Path) -> None:
+    few = make_run(tmp_path / "few", ["unnamed"], 10)
+    many = make_run(tmp_path / "many", ["previous token"], 100)
+    table = hs.heads(few, many)
+    assert table["head"].is_unique
+    assert set(table["name"]) == {"previous token"}
+
+
+def test_the_command_prints_the_sentences_of_the_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", list(NAMES))
+    printed = CliRunner().invoke(app, ["heads", str(run), "--layer", "0"]).stdout.splitlines()
+    described = describe_heads(with_descriptions(empty(), list(NAMES), EXPLAINED))
+    sentences = {cell.head: cell.sentence for cell in described.cells}
+    assert printed[0] == f" 90 %  {sentences['L0H0']}"
+    assert printed[3] == f" even  {sentences['L0H3']}"
+    assert printed[-1] == described.summary
+    [stored] = json.loads(
+        CliRunner().invoke(app, ["heads", str(run), "--json", "--role", "verb"]).stdout
+    )
+    assert [head["sentence"] for head in stored["heads"]] == [
+        sentences[name] for name in ("L0H2", "L1H2")
+    ]
+    assert CliRunner().invoke(app, ["heads", str(run), "--sort", "name"]).exit_code == 2
