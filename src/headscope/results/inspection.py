@@ -149,8 +149,8 @@ def _inspect_dataset(dataset: h5py.Dataset, content: BinaryIO, name: str, limits
         raise RunError(f"{what} has {len(dataset.shape)} dimensions.")
     if (kind := h5py.check_string_dtype(dataset.dtype)) and kind.length is None:
         return _inspect_texts(dataset, content, what, limits)
-    unpacked, packed = 8 * int(dataset.size or 0), int(dataset.id.get_storage_size())
-    if unpacked > MEGABYTE and unpacked > 2 * packed:  # some numbers have four bytes
+    unpacked, packed = int(dataset.nbytes), int(dataset.id.get_storage_size())
+    if unpacked > MEGABYTE and unpacked > packed:
         raise RunError(f"{what} claims {unpacked:,} bytes and holds {packed:,}; it is not read.")
     return unpacked
 
