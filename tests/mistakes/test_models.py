@@ -1,6 +1,7 @@
 """Model directories from strangers: refused in a sentence before anything is opened."""
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ import pytest
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from headscope.errors import ModelError
+from headscope.model.inputs import chat
 from headscope.model.loading.load import load
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
+from tests.references.chats import STYLES, chat_model
 from tests.references.tiny_families import family
 
 INDEX = "model.safetensors.index.json"
@@ -133,3 +136,38 @@ def test_code_that_comes_with_a_model_is_not_run(bert: Path, tmp_path: Path) -> 
     (bert / "config.json").write_text(json.dumps(config | strange))
     assert "brings its own code" in refusal(bert)
     assert not mark.exists()
+
+
+TEMPLATES = {
+    "nested loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "a product": "{{ 'A' * 10**10 }}",
+    "a width": "{{ '%10000000000d' % 5 }}",
+    "a format": "{{ '{:>10000000000}'.format('x') }}",
+    "nonsense": "{{ lipsum(n=100000) }}",
+    "many texts": "{% for a in range(99999) %}{{ 'A' * 1000 }}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_chat_template_has_limits_of_time_memory_and_text(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "SECONDS", 2)
+    model = chat_model(STYLES[0].family)
+    model.tokenizer.chat_template = TEMPLATES[name] + "{{ messages[0]['content'] }}"
+    with pytest.raises(ModelError, match="chat template of .* (takes more than|writes|refuses)"):
+        model.trace(messages=[{"role": "user", "content": "Hello"}])
+
+
+def test_a_pipe_in_place_of_weights_is_not_waited_for(bert: Path) -> None:
+    (bert / "model.safetensors").unlink()
+    os.mkfifo(bert / "model.safetensors")
+    assert "model.safetensors is not a file" in refusal(bert)
+
+
+def test_a_normalizer_that_multiplies_a_text_is_refused(bert: Path) -> None:
+    told = json.loads((bert / "tokenizer.json").read_text(encoding="utf-8"))
+    double = {"type": "Replace", "pattern": {"Regex": "a"}, "content": "aa"}
+    told["normalizer"] = {"type": "Sequence", "normalizers": [double] * 30}
+    (bert / "tokenizer.json").write_text(json.dumps(told), encoding="utf-8")
+    assert "up to 1.07e+09 times as long; the most is 256" in refusal(bert)

@@ -12,11 +12,16 @@ again, and the first character that differs is where that end of the message sta
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from transformers import PreTrainedTokenizerBase
 
@@ -29,6 +34,10 @@ Message = Mapping[str, Any]
 
 Ends = tuple[int | None, int | None]
 
+Written = TypeVar("Written")
+
+SECONDS, MEMORY = 20, 512 * 2**20  # that a template may take for a chat
+MOST_CHARACTERS = 4_000_000  # that it may write
 _MARK = "\ue000"  # of the private use area: no template writes it
 
 
@@ -60,11 +69,15 @@ class Chat:
         the last message where that is the assistant's own.
         """
         ending = self._ending(answer)
-        text = self._written(self.messages, **ending)
+        text, turns = within_limits(self.name, lambda: self._write(ending))
         tokens = encode(
             self.tokenizer, text, special=False, limit=limit, truncate=truncate
         )  # the template has written whatever stands at the beginning
-        return replace(tokens, turns=self._turns(text, ending))
+        return replace(tokens, turns=turns)
+
+    def _write(self, ending: dict[str, bool]) -> tuple[str, tuple[Turn, ...]]:
+        text = self._written(self.messages, **ending)
+        return text, self._turns(text, ending)
 
     def _ending(self, answer: bool) -> dict[str, bool]:
         if not answer:
@@ -78,12 +91,19 @@ class Chat:
             written = self.tokenizer.apply_chat_template(
                 said, tokenize=False, **{**self.options, **ending}
             )
+        except MemoryError:
+            raise ModelError(_too_much(self.name)) from None
         except Exception as error:
             raise ModelError(
                 f"The chat template of {self.name} refuses these messages: "
                 f"{brief(str(error)) or type(error).__name__}. Their roles are "
                 f"{', '.join(str(message['role']) for message in self.messages)}."
             ) from error
+        if len(written) > MOST_CHARACTERS:
+            raise ModelError(
+                f"The chat template of {self.name} writes {len(written):,} characters, more than "
+                f"{MOST_CHARACTERS:,}; correct it."
+            )
         return str(written)
 
     def _turns(self, text: str, ending: dict[str, bool]) -> tuple[Turn, ...]:
@@ -161,6 +181,57 @@ class Chat:
             (len(header), len(header) + len(said)) if header + said + footer == preamble else None
         )
         return [Turn("system", 0, content), replace(turns[0], start=len(preamble)), *turns[1:]]
+
+
+def within_limits(name: str, write: Callable[[], Written]) -> Written:
+    """What a template writes, if it takes neither minutes nor gigabytes.
+
+    A template is a program. It runs in a copy of this process that the operating system stops;
+    where a process cannot be copied, as on Windows, nothing does.
+    """
+    if not hasattr(os, "fork"):
+        return write()
+    receiver, sender = Pipe(duplex=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the copy lacks
+        child = os.fork()
+    if child == 0:
+        try:
+            _limit_memory()
+            sender.send(write())
+        except BaseException as error:
+            sender.send(error if isinstance(error, ModelError) else ModelError(_too_much(name)))
+        finally:
+            os._exit(0)
+    sender.close()
+    try:
+        is_done = receiver.poll(SECONDS)
+        answer = receiver.recv() if is_done else ModelError(_too_much(name))
+    except EOFError:  # it was stopped
+        answer = ModelError(_too_much(name))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if isinstance(answer, ModelError):
+        raise answer
+    return answer
+
+
+def _limit_memory() -> None:
+    """As much as the process has, and some more."""
+    if sys.platform == "linux":
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        most = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _too_much(name: str) -> str:
+    return (
+        f"The chat template of {name} takes more than {SECONDS} seconds or {MEMORY // 2**20:,} MB; "
+        "correct it, or give the text as it is to be read."
+    )
 
 
 def read_chat(path: str | Path) -> tuple[list[Message], dict[str, Any]]:

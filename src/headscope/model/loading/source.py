@@ -46,6 +46,7 @@ _ELSEWHERE = re.compile(r"\babove\b|\bbelow\b|https?://|ignore_mismatched_sizes"
 INDEX = "model.safetensors.index.json"
 _PLAIN_WEIGHTS = re.compile(r"(?!\.)[\w.-]+\.safetensors")
 _LARGEST_JSON = 64 * 2**20  # bytes
+_GROWTH = 256  # characters that a normalizer may make of one
 _MOST = 2000  # layers, or heads of a layer
 _COUNTS = {
     "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_encoder_layers",
@@ -162,8 +163,13 @@ def _gguf(name: str, path: Path) -> Source:
 def _check_directory(name: str, path: Path) -> None:
     if not (path / "config.json").is_file():
         raise ModelError(f"The directory {name} has no config.json, so it holds no model.")
+    for file in path.iterdir():  # a pipe would be waited for without end
+        if not (file.is_file() or file.is_dir()):
+            raise ModelError(f"{file} is not a file; the directory of a model holds only files.")
     if (path / INDEX).exists():
         check_index(name, path / INDEX)
+    if (path / "tokenizer.json").exists():
+        _check_growth(name, path / "tokenizer.json")
     if any(path.glob("*.safetensors")):
         return
     if any(file for pattern in _PICKLED for file in path.glob(pattern)):
@@ -172,6 +178,30 @@ def _check_directory(name: str, path: Path) -> None:
             "again with safetensors (save_pretrained does)."
         )
     raise ModelError(f"The directory {name} has a config.json but no .safetensors weights.")
+
+
+def _check_growth(name: str, file: Path) -> None:
+    """Refuse a tokenizer whose replacements, one after the other, turn a text into gigabytes."""
+    try:
+        if file.stat().st_size > _LARGEST_JSON:
+            raise ValueError("it is too large")
+        waiting = [json.loads(file.read_text(encoding="utf-8")).get("normalizer")]
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise ModelError(
+            f"The tokenizer.json of {name} cannot be read ({shorten(str(error), 80)}); download or "
+            "export the model again."
+        ) from error
+    growth = 1
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting += part.get("normalizers") or []
+            growth *= max(1, len(str(part.get("content") or part.get("prepend") or "")))
+    if growth > _GROWTH:
+        raise ModelError(
+            f"The tokenizer.json of {name} replaces characters by texts up to {growth:.3g} times "
+            f"as long; the most is {_GROWTH}: correct its normalizer."
+        )
 
 
 def check_index(name: str, index: Path) -> None:
