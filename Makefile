@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group dev --editable ".[notebook,parse,serve,ray,remote,mcp]"
 	touch $@
 
 demo: setup   ## run the bundled models over the bundled corpus into headscope-demo/
@@ -54,7 +54,7 @@ test-lowest: chromium   ## every test with the lowest supported versions
 	test -x $(LOWEST)/python || $(PYTHON) -m venv .venv-lowest
 	$(LOWEST)/pip install --quiet --upgrade "pip>=25.1"
 	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt torch
-	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
+	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt --group dev --editable ".[notebook,parse,serve,ray,remote,mcp]"
 	$(LOWEST)/pytest -n 2 $(BY_FILE)
 
 # npm comes from the wheel of Node.js, so that the scripts are checked on every machine.

@@ -167,6 +167,20 @@ def test_a_changed_corpus_or_model_is_refused(finished: Finished) -> None:
         hs.study("vig2019", MODELS["bidirectional"](), treebank(40), path)
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_corpus_of_copies_is_remarked_on(
+    times: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = list(treebank(8)) * times
+    long = sum(len(sentence.text) >= 40 for sentence in treebank(8))
+    with caplog.at_level(logging.WARNING, logger="headscope"):
+        hs.study(
+            "vig2019", causal_model(), hs.Corpus.from_sentences(texts), tmp_path, portrait=False
+        )
+    remark = f"{(times - 1) * long} of {8 * times} sentences repeat an earlier one word for word"
+    assert (remark in caplog.text) == (times > 1)
+
+
 def test_weights_that_were_changed_in_place_are_another_model(tmp_path: Path) -> None:
     model = causal_model()
     hs.study("vig2019", model, treebank(8), tmp_path / "a", portrait=False)

@@ -82,7 +82,7 @@ def test_a_study_in_the_current_directory_is_found_by_the_command(
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert stopped.value.code == 2
-    assert "sums must be a whole number from 0 on, not -1" in capsys.readouterr().err
+    assert "sums must be a whole number of at least 0, not -1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
+import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
+from headscope.text import read
 from headscope.text.alignment import align
 from headscope.text.corpus import Source
 from headscope.text.read import cache_directory
@@ -219,3 +222,20 @@ def test_every_format_is_listed_once_with_its_endings() -> None:
     assert all(suffix in list_formats() for suffix in SUFFIXES)
     page = (Path(__file__).parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
     assert all(f"`{suffix}`" in page for suffix in SUFFIXES)
+
+
+def test_the_cache_keeps_the_newest_corpora_and_all_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
+    monkeypatch.setattr(read, "CACHED", 3)
+    folder = tmp_path / "corpora"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"{number}.parquet").touch()
+        days_ago = time.time() - number * 86_400 - 60
+        os.utime(folder / f"{number}.parquet", (days_ago, days_ago))
+    (tmp_path / "a.txt").write_text("A cat sat.", encoding="utf-8")
+    hs.read_corpus(tmp_path / "a.txt")
+    assert {"0.parquet", "1.parquet", "2.parquet"} < {file.name for file in folder.iterdir()}
+    assert len(list(folder.iterdir())) == 5

@@ -10,7 +10,7 @@ Every earlier occurrence counts, in bidirectional models too. Weights below LEAS
 the many small ones of a head that looks everywhere would add up. The token right before does not
 count for induction where it is the same, for what followed it is the query itself.
 
-On random sequences said twice the same is measured where nothing but the repetition can be used:
+On random sequences that occur twice the same is measured where only the repetition can be used:
 
 ```
 x y z x y z        query: the second x
@@ -74,12 +74,12 @@ DUPLICATE = Measure(
 )
 Pairs = Int[Tensor, "pair 3"]
 Find = Callable[[AnnotatedBatch], Pairs]
-MEANING = "On a random sequence said twice: weight on "
+MEANING = "On a random sequence that occurs twice: weight on "
 PREVIOUS_TOKEN_SCORE = Measure(
     "previous_token_score",
     title="Previous-token score",
     meaning=MEANING + "the token before.",
-    formula="mean of a[i, i−1] over the second half of a random sequence said twice",
+    formula="mean of a[i, i−1] over the second half of a random sequence that occurs twice",
     reference="Elhage et al. 2021; Olsson et al. 2022",
     cost="one forward pass of a few short sequences for all three scores",
     more="looks more at the previous token",

@@ -329,7 +329,9 @@ def _rows(
         for number in range(about.num_row_groups):
             if _may_have(file, number, bounds):
                 _check_group(about.row_group(number))
-                table = file.read_row_group(number, columns=columns).filter(wanted)
+                # Threads of Arrow that live on may end the process in an error.
+                table = file.read_row_group(number, columns=columns, use_threads=False)
+                table = table.filter(wanted)
                 for column in columns:
                     leaf = _leaf(table[column])
                     values[column] += len(leaf)

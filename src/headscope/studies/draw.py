@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from headscope.text.corpus import Corpus
+from headscope.text.corpus import Corpus, columns_of
 from headscope.text.segments import documents_of
+
+LONG = 40  # characters of a sentence that is hardly written twice
 
 
 def draw_sentences(
@@ -39,6 +41,17 @@ def pick_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
     if count >= len(documents):
         return corpus
     return _select(corpus, Random(seed).sample(documents, count))
+
+
+def count_copies(corpus: Corpus) -> int:
+    """Sentences that repeat an earlier one, word for word; short ones do so in any language."""
+    seen: set[int] = set()
+    long = 0
+    for table in columns_of(corpus, "text"):
+        texts = [text for text in table["text"].to_pylist() if len(text) >= LONG]
+        seen.update(map(hash, texts))
+        long += len(texts)
+    return long - len(seen)
 
 
 def _select(corpus: Corpus, documents: list[tuple[int, int]]) -> Corpus:

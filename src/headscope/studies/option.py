@@ -18,7 +18,7 @@ from headscope.errors import RunError
 from headscope.model.inputs.frame import BOS_CHOICES
 from headscope.results import dataset as results
 from headscope.text.alignment import BARE, JOINED, SEVERAL, SPLIT, WORDS, Sharing
-from headscope.wording import counted
+from headscope.wording import counted, shorten
 
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 NOTHING = ("none", "null")
@@ -76,12 +76,14 @@ class Option:
         if self.type == dict[str, float]:
             return f"a dictionary from {_listed(self.choices)} to numbers{self._range()}"
         if self.type == list[int]:
-            return "a list of whole numbers such as [-2, 2]"
+            return f"a list of whole numbers{self._range()} such as {json.dumps(self.default)}"
         return NOUNS[self.type] + self._range()
 
     def _range(self) -> str:
         if self.least is not None:
-            return f" from {self.least:g} " + ("on" if self.most is None else f"to {self.most:g}")
+            if self.most is None:
+                return f" of at least {self.least:g}"
+            return f" from {self.least:g} to {self.most:g}"
         bounds = {"above": self.above, "up to": self.most}
         given = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
         return " " + " and ".join(given) if given else ""
@@ -93,8 +95,8 @@ class Option:
             return text
         try:
             return json.loads(text)
-        except ValueError:
-            raise self._refusal(text) from None
+        except (ValueError, RecursionError):
+            raise self._refusal(shorten(text, 60)) from None
 
     def _check_number(self, value: Any, kind: Any) -> Any:
         wanted: Any = Integral if kind is int else Real

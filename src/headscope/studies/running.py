@@ -29,7 +29,7 @@ from headscope.results.replicates import add_q_values
 from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
-from headscope.studies.draw import pick_documents
+from headscope.studies.draw import count_copies, pick_documents
 from headscope.studies.option import Option
 from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
@@ -38,6 +38,7 @@ from headscope.workers import Engine, Pool, find_engine
 from headscope.workers.threads import use_threads
 
 SOURCE = ("name", "path", "format")  # of a corpus
+MOST_COPIES = 0.02  # of all sentences
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
 
 SENTENCES = Option("sentences", int, None, "how many are drawn", least=1)
@@ -91,6 +92,7 @@ def study(
         if run.result.exists():
             return _open_finished(declared, setup, run, workers)
         _report_left_out(run.settings["left_out"])
+        _report_copies(drawn)
         with workers.open() as pool:
             if THREADS not in run.settings:
                 on_gpu = model.device.type == "cuda"
@@ -234,6 +236,18 @@ def _report_left_out(missing: Mapping[str, str]) -> None:
     for reason, sentence in say_left_out(missing).items():
         if not reason.startswith(AS_ASKED):
             log.warning("%s", sentence)
+
+
+def _report_copies(corpus: Corpus) -> None:
+    """Say that errors count copies as if they were texts of their own."""
+    copies = count_copies(corpus)
+    if copies > MOST_COPIES * len(corpus):
+        log.warning(
+            "%s of %s sentences repeat an earlier one word for word: errors and intervals are too "
+            "narrow; leave the copies out.",
+            f"{copies:,}",
+            f"{len(corpus):,}",
+        )
 
 
 def _begin(study: Study, setup: Setup) -> str:

@@ -5,6 +5,7 @@ made from.
 """
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -39,6 +40,7 @@ from headscope.text.sources import (
 )
 from headscope.text.storage import FORMAT
 
+CACHED, DAY = 500, 86_400  # converted corpora and checksums that are kept; seconds
 READERS = 2  # raise when a reader gives other sentences for the same file
 
 
@@ -141,6 +143,7 @@ def _from_cache(
         except (OSError, ValueError, CorpusError):
             pass  # damaged: written again below, from the files themselves
     _make_writable(path.parent)
+    _clear_old(path.parent)
     corpus = Corpus.write(path, sentences, counts=counts)
     write_text(beside, checksum(path))
     return corpus, is_known
@@ -150,11 +153,20 @@ def _store_stream(sentences: Iterable[Sentence]) -> Corpus:
     """The corpus of what can be read only once, in the cache under the hash of its sentences."""
     folder = cache_directory() / "corpora"
     _make_writable(folder)
+    _clear_old(folder)
     unnamed = folder / f"{uuid4().hex}.parquet"
     path = folder / f"{Corpus.write(unnamed, sentences).fingerprint}.parquet"
     unnamed.replace(path)
     write_text(path.with_suffix(".sha256"), checksum(path))
     return Corpus.open(path)
+
+
+def _clear_old(folder: Path) -> None:
+    """Keep the newest converted corpora; one of today may still be read."""
+    files = [(file.stat().st_mtime, file) for file in folder.iterdir() if file.is_file()]
+    for written, file in sorted(files, reverse=True)[CACHED:]:
+        if written < time.time() - DAY:
+            file.unlink(missing_ok=True)
 
 
 def _make_writable(directory: Path) -> None:

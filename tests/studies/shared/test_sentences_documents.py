@@ -190,7 +190,7 @@ def test_examples_show_the_tokens_of_their_document(tmp_path: Path) -> None:
 def test_a_context_beyond_the_models_positions_is_refused() -> None:
     with pytest.raises(RunError, match=r"positions for 48 tokens.*give --context 48 or less"):
         hs.study("vig2019", causal_model(), treebank(40), context=49)
-    with pytest.raises(RunError, match="from 2 on or none, not 1"):
+    with pytest.raises(RunError, match="of at least 2 or none, not 1"):
         hs.study("vig2019", causal_model(), treebank(40), context=1)
     with pytest.raises(RunError, match="clark2019 has no option 'context'"):
         hs.study("clark2019", causal_model(), treebank(40), context=20)

@@ -172,7 +172,9 @@ STUDY = Study(
             least=0,
             most=1,
         ),
-        Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
+        Option(
+            "repeated_sequences", int, 16, "sequences of random tokens that occur twice", least=1
+        ),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
         ALIGNMENT,

@@ -141,7 +141,7 @@ FIGURES = (
     Figure(
         "detectors",
         "Detectors on made inputs",
-        "On random sequences said twice: weight on the previous token, on the same token one "
+        "On random sequences that occur twice: weight on the previous token, on the same token one "
         "period back, and on what followed it. On texts with a needle: weight of the copying "
         "position on what it copies. Successor: share of numbers, weekdays, months and letters of "
         "which the head writes the next one.",
@@ -186,7 +186,9 @@ STUDY = Study(
         Option("rest", bool, False, "whether the shorter end of a document is an input too"),
         ATTENTION,
         BOS,
-        Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
+        Option(
+            "repeated_sequences", int, 16, "sequences of random tokens that occur twice", least=1
+        ),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("needles", int, 8, "texts that a needle is hidden in, at every depth", least=1),
         Option(

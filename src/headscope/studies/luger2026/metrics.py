@@ -102,7 +102,7 @@ def why_no_written_tokens(setup: Setup) -> str | None:
 
 
 def repetition_metrics(setup: Setup) -> list[Metric]:
-    """Scores on random sequences said twice."""
+    """Scores on random sequences that occur twice."""
     start = int(find_delimiters(setup.model).cls is not None)
     return [*repeats.repetitions(setup.grid, longest_period(setup), start)]
 

@@ -12,7 +12,7 @@ from headscope.text.sentence import Sentence
 
 
 def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """Random tokens said twice; they belong to no sentence, so the first shard has them all."""
+    """Random tokens that occur twice; of no sentence, so that the first shard has them all."""
     if first > 0:
         return Inputs(())
     sequences = repeated_sequences(
