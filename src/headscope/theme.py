@@ -72,7 +72,7 @@ REPORT: Palette = {
     "soft": Colour("#57606a", "#98a2ad", "#444444"),  # captions and notes
     "line": Colour("#d8dce1", "#2f353c", "#bbbbbb"),
     "wash": Colour("#f3f4f2", "#1b1f24", "#f4f4f4"),  # the ground of notes
-    "accent": Colour("#2f6f9f", "#7db4dc", "#1d4e74"),
+    "accent": SCREEN["accent"],
     "yes": Colour("#2e7d4f", "#6cc08f", "#2e7d4f"),  # verdicts of findings
     "no": Colour("#a8452c", "#e58f74", "#a8452c"),
     "unclear": Colour("#8a6d1a", "#d6b760", "#7a5f12"),
@@ -134,11 +134,10 @@ ON_COLOUR = ("#ffffff", "#000000")  # of these the one that can be read on a col
 PAPER = "#ffffff"
 INK = REPORT["ink"].light  # replaced by the page's text colour when a figure is set into a page
 FAINT = "#8b949e"
-ACCENT = REPORT["accent"].light
-SECOND = "#c2571a"
+ACCENT = SCREEN["accent"].light
+SECOND = SCREEN["mark"].light
 SERIES = (ACCENT, SECOND, "#6a8f3c", "#8a5ea8", "#c9a227", "#4aa3a2", "#a05252", "#5b6abf")
-MAP = "cividis"  # perceptually even, the same to readers with and without colour vision
-SIGNED = "PuOr_r"  # orange for, violet against; the same with and without colour vision
+UNKNOWN = SCREEN["rule"].light  # a cell without a value
 
 # Printed views, on white paper; maps are stops from the lowest to the highest value.
 PRINT_INK, PRINT_FAINT, PRINT_RULE = (SCREEN[name].light for name in ("ink", "faint", "rule"))

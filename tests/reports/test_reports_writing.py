@@ -21,6 +21,7 @@ from headscope.results.tables import Interval, Measured, tabulate, to_csv
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain
+from tests.plots.canvas import outside, overlapping, texts
 from tests.references.results import make_result
 from tests.references.tiny_models import causal_model, make_sentences
 
@@ -99,11 +100,30 @@ def test_what_the_reader_has_set_in_rcparams_wins_over_the_house_style() -> None
 def test_every_figure_takes_a_width_and_a_font(run: Path) -> None:
     hs.report(run, width=4.0, font="DejaVu Serif", formats=["svg"])
     for file in (run / "figures").glob("*.svg"):
-        text = file.read_text(encoding="utf-8")
-        assert re.search(r'width="288pt"', text), file.name  # 4 inches
+        (width,) = re.findall(r'<svg[^>]* width="([\d.]+)pt"', file.read_text(encoding="utf-8"))
+        assert float(width) == pytest.approx(288, abs=0.01), file.name  # 4 inches
     assert "DejaVu Serif" in (run / "figures" / "figure11.svg").read_text(encoding="utf-8")
-    with pytest.raises(RunError, match=r"cannot be -1\.0 inches wide"):
-        hs.report(run, width=-1.0)
+    with pytest.raises(RunError, match=r"cannot be 3 inches wide: .* a width of 3\.2 or more"):
+        hs.report(run, width=3.0)
+
+
+def test_a_font_that_is_not_there_is_one_sentence(
+    run: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(RunError, match="There is no font 'Nowhere Serif' on this machine"):
+        hs.report(run, font="Nowhere Serif")
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("size", [(8, 8), (12, 12)])
+def test_words_stay_inside_and_apart_in_a_figure_of_a_column(size: tuple[int, int]) -> None:
+    result = make_result(*size)
+    for figure in FIGURES:
+        with style(figure.name, width=3.3):
+            drawing = figure.draw(result)
+            assert drawing.get_figwidth() == pytest.approx(3.3)
+            assert outside(drawing) == [], figure.name
+            assert list(overlapping(texts(drawing))) == [], figure.name
 
 
 def test_only_the_formats_that_are_asked_for_are_drawn(run: Path, tmp_path: Path) -> None:

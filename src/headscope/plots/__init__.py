@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,22 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont
 from matplotlib.image import imsave
 
-from headscope.theme import FAINT, INK, MAP, PAPER
+from headscope.errors import RunError
+from headscope.theme import DIVERGING, FAINT, INK, PAPER, SEQUENTIAL, UNKNOWN
 from headscope.views.figures import drawing_with, dress, untouched
 
 FORMATS = ("svg", "png", "pdf")
+NARROWEST = 3.2  # inches of a figure
+_WIDTH: ContextVar[float | None] = ContextVar("width", default=None)
+# The colours of the explorer's maps; unknown values have a grey of their own.
+MAP = LinearSegmentedColormap.from_list("sequential", SEQUENTIAL.light).with_extremes(bad=UNKNOWN)
+LAYERS = LinearSegmentedColormap.from_list("layers", SEQUENTIAL.light[2:])  # of points on paper
+SIGNED = LinearSegmentedColormap.from_list("diverging", DIVERGING.light).with_extremes(bad=UNKNOWN)
 DOTS = 200  # of a PNG per inch
 _STYLE = {
     "font.family": ["sans-serif"],
@@ -57,16 +67,44 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 @contextmanager
-def style(name: str, font: str | None = None) -> Iterator[None]:
-    """Draw in the house style, or with what rcParams say instead; `font` is a family's name.
+def style(name: str, font: str | None = None, width: float | None = None) -> Iterator[None]:
+    """Draw in the house style, or with what rcParams say instead.
 
-    The name makes the ids inside an SVG its own and reproducible.
+    The name makes the ids inside an SVG its own and reproducible. `font` is a family's name,
+    `width` the inches that figures lay themselves out for, where it is not the width they choose.
     """
     settings = {**untouched(_STYLE), "svg.hashsalt": name}
     if font is not None:
         settings["font.family"] = [font]
-    with drawing_with(settings):
-        yield
+    token = _WIDTH.set(width)
+    try:
+        with drawing_with(settings):
+            yield
+    finally:
+        _WIDTH.reset(token)
+
+
+def require_font(family: str) -> None:
+    """Refuse a font that is not on this machine: matplotlib would say so for every word."""
+    try:
+        findfont(FontProperties(family=[family]), fallback_to_default=False)
+    except ValueError:
+        raise RunError(
+            f"There is no font {family!r} on this machine; install it, or give another, such as "
+            "DejaVu Serif."
+        ) from None
+
+
+def page_width(natural: float) -> float:
+    """The inches that a figure lays itself out for: its natural ones if none are asked for."""
+    width = _WIDTH.get()
+    return natural if width is None else width
+
+
+def fit_columns(most: int, natural: float, least: float) -> int:
+    """How many panels stand side by side: at most so many, each of at least so many inches."""
+    room = page_width(most * natural)
+    return most if room >= most * natural else max(1, min(most, int(room / least)))
 
 
 def add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
@@ -96,9 +134,12 @@ def to_svg(figure: Figure) -> str:
 def render(
     figure: Figure, width: float | None = None, formats: Sequence[str] = FORMATS
 ) -> dict[str, bytes]:
-    """The figure as an SVG file and in other formats; `width` in inches keeps its proportions."""
-    if width is not None:
-        wide, high = figure.get_size_inches()
+    """The figure as an SVG file and in other formats.
+
+    A figure that did not lay itself out for the `width` in inches is scaled to it.
+    """
+    wide, high = figure.get_size_inches()
+    if width is not None and abs(wide - width) > 0.005:
         figure.set_size_inches(width, high * width / wide)
     files = {"svg": to_svg(figure).encode("utf-8")}
     further = [name for name in _FURTHER if name in formats]

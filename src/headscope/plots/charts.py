@@ -12,15 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from headscope.plots import add_axes, add_bar
-from headscope.theme import ACCENT, FAINT, MAP, SECOND, SERIES, SIGNED
+from headscope.plots import LAYERS, MAP, SIGNED, add_axes, add_bar, fit_columns, page_width
+from headscope.theme import ACCENT, FAINT, SECOND, SERIES
 
 MARKS = ("o", "s", "^", "D")  # series are told apart without colour, too
 DASHED = (0, (3, 2))
 
+# Inches of a plot, of the narrowest one, and of a scatter plot.
+PLOT, PLOT_LEAST, SCATTER = (4.1, 3.3), 2.6, 3.6
+
 # Inches of the grids by layer and label.
 CELL, ROW, WIDEST = 0.32, 0.17, 3.2
 MARGIN, TITLE, FOOT, GAP, BAR, BAR_TEXT = 0.1, 0.28, 0.45, 0.12, 0.08, 0.5
+TICK = 0.15  # inches that the number of a layer needs
+WIDE_TITLE, SHORT_TITLES = 1.1, ("share", "relative")  # inches from which a title fits
 FARTHEST = 3  # doublings: beyond an eighth and eight times colours stay the same
 
 
@@ -36,6 +41,7 @@ class Series:
     errors: xr.DataArray | None = None  # standard errors of by_layer
     values: xr.DataArray | None = None
     level: float | None = None  # what it would be by chance; a dashed line of its colour
+    number: int | None = None  # of its colour and mark, where these are not by its place
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,21 @@ class Plot:
 
 
 def draw_plots(plots: Sequence[Plot]) -> Figure:
-    """Plots side by side, their legends below them."""
-    figure = Figure(figsize=(4.1 * len(plots), 3.3), layout="constrained")
-    for axes, plot in zip(np.atleast_1d(figure.subplots(1, len(plots))), plots, strict=True):
+    """Plots side by side or, where they do not fit, below each other; legends below them."""
+    columns = fit_columns(len(plots), PLOT[0], PLOT_LEAST)
+    wide, rows = page_width(PLOT[0] * len(plots)), -(-len(plots) // columns)
+    high = min(PLOT[1], 0.9 * wide / columns)
+    figure = Figure(figsize=(wide, rows * high), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(rows, columns, squeeze=False).ravel())
+    for axes, plot in zip(grid, plots, strict=True):
         _draw_plot(axes, plot)
     return figure
 
 
 def _draw_plot(axes: Axes, plot: Plot) -> None:
     for place, series in enumerate(plot.series):
-        _draw_series(axes, series, SERIES[place % len(MARKS)], MARKS[place % len(MARKS)])
+        number = (place if series.number is None else series.number) % len(MARKS)
+        _draw_series(axes, series, SERIES[number], MARKS[number])
     if plot.level is not None:
         axes.axhline(plot.level, color=FAINT, linewidth=1, linestyle=DASHED)
     axes.set(title=plot.title, xlabel="layer", ylabel=plot.y, ylim=(0, plot.top))
@@ -99,6 +110,8 @@ def draw_shares(
     layers = shares["layer"].values.tolist()
     wide, high = max(min(CELL * len(layers), WIDEST), 1.2), ROW * len(labels)
     text = mpl.rcParams["font.size"] * 0.833 * 0.6 / 72 * max(map(len, labels)) + 0.1
+    natural = MARGIN + text + 2 * (wide + GAP + BAR + BAR_TEXT)
+    wide += (page_width(natural) - natural) / 2
     panel = wide + GAP + BAR + BAR_TEXT
     figure = Figure(figsize=(MARGIN + text + 2 * panel, FOOT + high + TITLE))
     values = shares.transpose(axis, "layer").values
@@ -116,14 +129,14 @@ def draw_shares(
         image = axes.imshow(each, cmap=SIGNED if place else MAP, norm=scale, aspect="auto",
                             interpolation="none")  # fmt: skip
         axes.set_facecolor(FAINT)  # where there is no ratio
-        _finish_grid(axes, title, layers)
+        _finish_grid(axes, title if wide > WIDE_TITLE else SHORT_TITLES[place], layers, wide)
         axes.set_yticks(range(len(labels)), labels if not place else [""] * len(labels),
                         fontsize="small")  # fmt: skip
         bar_axes = add_bar(figure, image, (left + wide + GAP, FOOT, BAR, high)).ax
         if place:
             _label_doublings(bar_axes, reach)
         else:
-            bar_axes.yaxis.set_major_locator(MaxNLocator(4))
+            bar_axes.yaxis.set_major_locator(MaxNLocator(max(1, min(4, int(high / TICK / 3)))))
     return figure
 
 
@@ -147,9 +160,9 @@ def _label_doublings(axes: Axes, reach: float) -> None:
     axes.set_yticklabels([f"{2**tick}" if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
 
 
-def _finish_grid(axes: Axes, title: str, layers: list[int]) -> None:
+def _finish_grid(axes: Axes, title: str, layers: list[int], wide: float) -> None:
     axes.set(title=title, xlabel="layer")
-    step = max(1, -(-len(layers) // 12))
+    step = max(1, -(-len(layers) // min(12, int(wide / TICK))))
     axes.set_xticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]],
                     fontsize="small")  # fmt: skip
     axes.tick_params(length=0)
@@ -158,7 +171,8 @@ def _finish_grid(axes: Axes, title: str, layers: list[int]) -> None:
 
 def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Figure:
     """A quantity over separation with two standard errors to each side."""
-    figure = Figure(figsize=(5.6, 2.9), layout="constrained")
+    wide = page_width(5.6)
+    figure = Figure(figsize=(wide, min(2.9, 0.7 * wide)), layout="constrained")
     axes = figure.subplots()
     places = values[values.dims[0]].values
     axes.fill_between(
@@ -172,13 +186,16 @@ def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Fi
 
 def draw_scatters(panels: list[tuple[str, xr.DataArray, xr.DataArray, float]], x: str) -> Figure:
     """One dot per head, coloured by layer; r above each panel, where no dot can be."""
-    figure = Figure(figsize=(3.6 * len(panels) + 0.6, 3.3), layout="constrained")
-    grid = np.atleast_1d(figure.subplots(1, len(panels)))
+    columns = fit_columns(len(panels), SCATTER, PLOT_LEAST)
+    wide, rows = page_width(SCATTER * len(panels) + 0.6), -(-len(panels) // columns)
+    high = min(3.3, 0.9 * wide / columns)
+    figure = Figure(figsize=(wide, rows * high), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
     image = None
     for axes, (name, left, right, r) in zip(grid, panels, strict=True):
         layers = np.broadcast_to(left["layer"].values[:, None], left.shape)
         image = axes.scatter(
-            left.values.ravel(), right.values.ravel(), c=layers.ravel(), cmap=MAP, s=14,
+            left.values.ravel(), right.values.ravel(), c=layers.ravel(), cmap=LAYERS, s=14,
             linewidths=0.3, edgecolors=FAINT,
         )  # fmt: skip
         axes.set(xlabel=x, ylabel=name, ylim=(0, None))

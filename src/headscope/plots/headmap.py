@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headscope.head import name_head
-from headscope.plots import add_axes, add_bar
+from headscope.plots import LAYERS, MAP, add_axes, add_bar, fit_columns, page_width
 from headscope.results.measure import Behaviour
-from headscope.theme import FAINT, INK, MAP, ROLES
+from headscope.theme import FAINT, INK, ROLES
 
 UNNAMED = "unnamed"  # the group of heads without a behaviour of their own
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")  # within a group
@@ -35,12 +35,12 @@ MARGIN, TITLE, GAP, BAR, BAR_TEXT = 0.12, 0.3, 0.25, 0.12, 0.5
 LOWEST = 2.2
 INSIDE = 0.4  # kept free around the outermost points, for their names
 LINE = 0.2  # of the legend
-ENTRIES = 4  # of the legend on a line
+ENTRIES, ENTRY = 4, 1.4  # of the legend on a line, and inches of one
 DOT = 0.05  # radius of a point
 NEAR, FAR = 0.045, (0.2, 0.35, 0.5)  # from a point to its name, without and with a line to it
 MATRIX = 4.2
 WIDE, AXIS_TEXT = 6.4, 0.55  # of a scatter and of the text along its axes
-NAMES = 40  # along a side of the matrix
+NAME = 0.105  # inches of a name along a side of the matrix
 
 
 def draw_head_map(
@@ -49,30 +49,36 @@ def draw_head_map(
     behaviours: Sequence[Behaviour],
 ) -> Figure:
     """Two maps of the same heads: by their behaviour, and by their layer."""
-    labels, legend = _labels(behaviour, behaviours)
-    wide = 2 * MARGIN + 2 * SIDE + 2 * GAP + BAR + BAR_TEXT
-    place, high = _fit(positions.transpose("unit", "axis").values)
-    figure = Figure(figsize=(wide, TITLE + high + legend + 2 * MARGIN))
+    natural = 2 * MARGIN + 2 * SIDE + 2 * GAP + BAR + BAR_TEXT
+    wide = page_width(natural)
+    columns = fit_columns(2, natural / 2, 3.0)
+    side = (wide - 2 * MARGIN - columns * GAP - BAR - BAR_TEXT) / columns
+    labels, legend, entries = _labels(behaviour, behaviours, wide)
+    place, high = _fit(positions.transpose("unit", "axis").values, side)
+    figure = Figure(figsize=(wide, (3 - columns) * (TITLE + high) + legend + 2 * MARGIN))
     bottom = MARGIN + legend
-    left, right = (
-        add_axes(figure, MARGIN + shift, bottom, SIDE, high) for shift in (0, SIDE + GAP)
-    )
-    named = Names(place, _clear(labels, behaviours), high)
+    shift, rise = (side + GAP, 0.0) if columns == 2 else (0.0, TITLE + high)
+    left = add_axes(figure, MARGIN, bottom + rise, side, high)
+    right = add_axes(figure, MARGIN + shift, bottom, side, high)
+    named = Names(place, _clear(labels, behaviours), high, side)
     _by_behaviour(left, named, labels, behaviours, positions["unit"].values)
-    _add_legend(figure, left)
+    _add_legend(figure, left, entries)
     layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
-    image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
-    _add_bar(figure, image, (MARGIN + 2 * (SIDE + GAP), bottom, high), "layer", whole=True)
+    image = right.scatter(*place.T, s=18, c=layers, cmap=LAYERS, linewidths=0)
+    _add_bar(figure, image, (MARGIN + shift + side + GAP, bottom, high), "layer", whole=True)
     for axes, title in ((left, "by behaviour"), (right, "by layer")):
-        axes.set(title=title, xlim=(0, SIDE), ylim=(0, high), xticks=[], yticks=[])
+        axes.set(title=title, xlim=(0, side), ylim=(0, high), xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
     return figure
 
 
-def _labels(behaviour: xr.DataArray, behaviours: Sequence[Behaviour]) -> tuple[np.ndarray, float]:
-    """The label of every head, and the inches that the legend needs."""
+def _labels(
+    behaviour: xr.DataArray, behaviours: Sequence[Behaviour], wide: float
+) -> tuple[np.ndarray, float, int]:
+    """The label of every head, the inches that the legend needs, and its entries on a line."""
     labels = behaviour.transpose("layer", "head").values.ravel()
-    return labels, LINE * -(-len(behaviours) // ENTRIES)
+    entries = max(1, min(ENTRIES, int(wide / ENTRY)))
+    return labels, LINE * -(-len(behaviours) // entries), entries
 
 
 def _clear(labels: np.ndarray, behaviours: Sequence[Behaviour]) -> np.ndarray:
@@ -90,19 +96,22 @@ def draw_head_scatter(
 ) -> Figure:
     """Heads by two of their measures, and by their behaviour."""
     values = [each.transpose("layer", "head").values.ravel() for each in (x, y)]
-    labels, legend = _labels(behaviour, behaviours)
+    wide = page_width(AXIS_TEXT + WIDE + MARGIN)
+    across = wide - AXIS_TEXT - MARGIN
+    high = min(SIDE, 0.9 * across)
+    labels, legend, entries = _labels(behaviour, behaviours, wide)
     units = [name_head(*each) for each in product(x["layer"].values, x["head"].values)]
-    wide, bottom = AXIS_TEXT + WIDE + MARGIN, MARGIN + legend + AXIS_TEXT
-    figure = Figure(figsize=(wide, bottom + SIDE + MARGIN))
-    axes = add_axes(figure, AXIS_TEXT, bottom, WIDE, SIDE)
-    scales = [_Scale.of(each, size) for each, size in zip(values, (WIDE, SIDE), strict=True)]
+    bottom = MARGIN + legend + AXIS_TEXT
+    figure = Figure(figsize=(wide, bottom + high + MARGIN))
+    axes = add_axes(figure, AXIS_TEXT, bottom, across, high)
+    scales = [_Scale.of(each, size) for each, size in zip(values, (across, high), strict=True)]
     place = np.stack([scale.inches(each) for scale, each in zip(scales, values, strict=True)], 1)
-    named = Names(place, _clear(labels, behaviours), SIDE, WIDE)
+    named = Names(place, _clear(labels, behaviours), high, across)
     _by_behaviour(axes, named, labels, behaviours, np.array(units))
-    axes.set(xlim=(0, WIDE), ylim=(0, SIDE), xlabel=names[0], ylabel=names[1])
+    axes.set(xlim=(0, across), ylim=(0, high), xlabel=names[0], ylabel=names[1])
     axes.set_xticks(*scales[0].ticks, fontsize="small")
     axes.set_yticks(*scales[1].ticks, fontsize="small")
-    _add_legend(figure, axes)
+    _add_legend(figure, axes, entries)
     return figure
 
 
@@ -140,22 +149,24 @@ def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     places = np.argsort(order.values)
     names = matrix["unit"].values[places]
     text = mpl.rcParams["font.size"] * 0.7 * 0.62 / 72 * max(map(len, names)) + 0.1
-    low, wide = text + MARGIN, text + 2 * MARGIN + MATRIX + GAP + BAR + BAR_TEXT
-    figure = Figure(figsize=(wide, low + MATRIX + MARGIN))
-    axes = add_axes(figure, low, low, MATRIX, MATRIX)
+    low, beside = text + MARGIN, text + 2 * MARGIN + GAP + BAR + BAR_TEXT
+    wide = page_width(beside + MATRIX)
+    side = wide - beside
+    figure = Figure(figsize=(wide, low + side + MARGIN))
+    axes = add_axes(figure, low, low, side, side)
     image = axes.imshow(matrix.values[np.ix_(places, places)], cmap=MAP, interpolation="none")
-    step = max(1, -(-len(names) // NAMES))
+    step = max(1, -(-len(names) // int(side / NAME)))
     axes.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize="x-small")
     axes.set_yticks(range(0, len(names), step), names[::step], fontsize="x-small")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    _add_bar(figure, image, (low + MATRIX + GAP, low, MATRIX), unit, whole=False)
+    _add_bar(figure, image, (low + side + GAP, low, side), unit, whole=False)
     return figure
 
 
-def _add_legend(figure: Figure, axes: Axes) -> None:
+def _add_legend(figure: Figure, axes: Axes, entries: int) -> None:
     figure.legend(
-        *axes.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
+        *axes.get_legend_handles_labels(), loc="lower left", ncols=entries, fontsize="small",
         bbox_to_anchor=(MARGIN / figure.get_figwidth(), 0), borderaxespad=0.3, handletextpad=0.2,
     )  # fmt: skip
 
@@ -169,15 +180,15 @@ def _add_bar(
     bar.update_ticks()
 
 
-def _fit(points: np.ndarray) -> tuple[np.ndarray, float]:
+def _fit(points: np.ndarray, side: float) -> tuple[np.ndarray, float]:
     """The points in inches from the lower left corner of their map, and the map's height.
 
     Both axes have one scale: the longer one fills the map.
     """
     low, high = points.min(0), points.max(0)
-    scale = (SIDE - 2 * INSIDE) / max(float((high - low).max()), 1e-12)
-    tall = float(np.clip((high - low)[1] * scale + 2 * INSIDE, LOWEST, SIDE))
-    return (points - (low + high) / 2) * scale + (SIDE / 2, tall / 2), tall
+    scale = (side - 2 * INSIDE) / max(float((high - low).max()), 1e-12)
+    tall = float(np.clip((high - low)[1] * scale + 2 * INSIDE, min(LOWEST, side), side))
+    return (points - (low + high) / 2) * scale + (side / 2, tall / 2), tall
 
 
 def _by_behaviour(
@@ -231,7 +242,7 @@ class Names:
     points: np.ndarray  # in inches
     clear: np.ndarray  # heads with a behaviour
     high: float  # inches of the map
-    wide: float = SIDE
+    wide: float
     taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     @property

@@ -10,7 +10,7 @@ Or a distribution for every head: a strip each, layer after layer downwards.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from headscope.plots import add_axes, add_bar
-from headscope.theme import ACCENT, FAINT, MAP, SECOND
+from headscope.plots import MAP, add_axes, add_bar, fit_columns, page_width
+from headscope.theme import ACCENT, FAINT, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs
 STRIP, STRIPS = 0.055, (2.2, 7.0)  # inches of a head's strip, and of all of them at least and most
@@ -34,6 +34,10 @@ STRIPS_WIDE, STRIPS_RIGHT = 2.6, 0.75
 # Inches around and between the parts of a panel.
 LEFT, GAP, PROFILE, BAR, RIGHT = 0.52, 0.14, 0.85, 0.07, 0.5
 TOP, BOTTOM = 0.34, 0.46
+
+# A figure narrower than this share of its own width has small panels, if these are not few.
+SMALL, FEW = 0.6, 4
+LEAST, LEAST_SMALL = 3.2, 1.6  # inches of a panel and of a small one
 
 # Inches from the edge of a grid, a profile or a scale.
 MARK = 2.5 / 72  # how long a tick is
@@ -71,33 +75,68 @@ class Panel:
         return cls(title, chosen[variable], by_layer, chosen.get(names[2]), baseline, from_zero)
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of every panel are, in inches; a small one has no profile of the layers."""
+
+    columns: int
+    grid: tuple[float, float]
+    left: float = LEFT
+    right: float = RIGHT
+    profile: float = PROFILE
+
+    @classmethod
+    def of(cls, panel: Panel, count: int, columns: int) -> "Layout":
+        """The layout that a figure chooses, or the one that fits the width that is asked for."""
+        grid = _grid_size(panel, columns)
+        chosen = cls(columns, grid)
+        natural = columns * chosen.wide
+        room = page_width(natural)
+        if room == natural:
+            return chosen
+        columns = fit_columns(columns, chosen.wide, LEAST)
+        layout = cls(columns, grid)
+        if room < SMALL * natural and count > FEW:
+            columns = max(2, int(room / LEAST_SMALL))
+            layout = cls(columns, grid, left=0.36, right=0.48, profile=0.0)
+        wide = room / columns - (layout.wide - grid[0])
+        return replace(layout, grid=_within(panel, wide))
+
+    @property
+    def wide(self) -> float:
+        """Inches of a panel."""
+        profile = self.profile + GAP if self.profile else 0.0
+        return self.left + self.grid[0] + GAP + profile + BAR + self.right
+
+
 def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
-    """Grids side by side, `columns` to a row."""
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    size = _grid_size(panels[0], columns)
-    wide = size[0] + LEFT + GAP + PROFILE + GAP + BAR + RIGHT
-    high = size[1] + TOP + BOTTOM
-    figure = Figure(figsize=(columns * wide, rows * high))
+    """Grids side by side, `columns` to a row or as many as fit."""
+    layout = Layout.of(panels[0], len(panels), min(columns, len(panels)))
+    rows = -(-len(panels) // layout.columns)
+    wide, high = layout.wide, layout.grid[1] + TOP + BOTTOM
+    figure = Figure(figsize=(layout.columns * wide, rows * high))
     figure.suppressComposite = True  # grid and scale stay two images, of as many pixels as cells
     for place, panel in enumerate(panels):
-        row, column = divmod(place, columns)
+        row, column = divmod(place, layout.columns)
         sheet = add_axes(figure, column * wide, (rows - 1 - row) * high, wide, high)
         sheet.set(xlim=(0, wide), ylim=(0, high))  # inches
         sheet.set_axis_off()
-        _draw_panel(sheet, panel, unit, size)
+        _draw_panel(sheet, panel, unit, layout)
     return figure
 
 
-def _draw_panel(sheet: Axes, panel: Panel, unit: str, size: tuple[float, float]) -> None:
+def _draw_panel(sheet: Axes, panel: Panel, unit: str, layout: Layout) -> None:
     """One panel in one pair of axes, its ticks by hand: three with ticks of their own take longer.
 
     The first image is the grid, the first line the baseline.
     """
-    image = _draw_grid(sheet, panel, _box(LEFT, *size))
-    left = LEFT + size[0] + GAP
-    _draw_profile(sheet, panel, unit, _box(left, PROFILE, size[1]))
-    _draw_scale(sheet, panel, image, _box(left + PROFILE + GAP, BAR, size[1]))
+    size = layout.grid
+    image = _draw_grid(sheet, panel, _box(layout.left, *size))
+    left = layout.left + size[0] + GAP
+    if layout.profile:
+        _draw_profile(sheet, panel, unit, _box(left, layout.profile, size[1]))
+        left += layout.profile + GAP
+    _draw_scale(sheet, panel, image, _box(left, BAR, size[1]))
 
 
 def _box(left: float, wide: float, high: float) -> Bbox:
@@ -245,6 +284,12 @@ def _grid_size(panel: Panel, columns: int) -> tuple[float, float]:
     return max(cell * heads, shortest), max(cell * layers, shortest)
 
 
+def _within(panel: Panel, wide: float) -> tuple[float, float]:
+    """Inches of a grid of that width: square cells unless that makes it too high or too low."""
+    layers, heads = panel.values.sizes["layer"], panel.values.sizes["head"]
+    return wide, min(max(wide / heads * layers, 0.6 * wide), 1.4 * wide)
+
+
 @dataclass(frozen=True)
 class Strips:
     """A distribution for every head, and what its places are."""
@@ -259,15 +304,21 @@ def draw_strips(panels: Sequence[Strips], unit: str) -> Figure:
     """Distributions side by side: a line for every head, layer after layer downwards."""
     first = panels[0].values
     count = first.sizes["layer"] * first.sizes["head"]
-    high = float(np.clip(STRIP * count, *STRIPS))
-    wide = LEFT + STRIPS_WIDE + GAP + BAR + STRIPS_RIGHT
-    figure = Figure(figsize=(len(panels) * wide, TOP + high + BOTTOM))
+    natural = LEFT + STRIPS_WIDE + GAP + BAR + STRIPS_RIGHT
+    columns = fit_columns(len(panels), natural, LEAST)
+    rows = -(-len(panels) // columns)
+    wide = page_width(len(panels) * natural) / columns
+    across = wide - (natural - STRIPS_WIDE)
+    high = float(np.clip(STRIP * count, STRIPS[0], STRIPS[1] / rows))
+    tall = TOP + high + BOTTOM
+    figure = Figure(figsize=(columns * wide, rows * tall))
     for place, panel in enumerate(panels):
-        left = place * wide + LEFT
-        axes = add_axes(figure, left, BOTTOM, STRIPS_WIDE, high)
+        row, column = divmod(place, columns)
+        left, bottom = column * wide + LEFT, (rows - 1 - row) * tall + BOTTOM
+        axes = add_axes(figure, left, bottom, across, high)
         image = _draw_strips(axes, panel, high)
-        left += STRIPS_WIDE + GAP
-        add_bar(figure, image, (left, BOTTOM, BAR, high), unit).ax.tick_params(width=0.5)
+        place = (left + across + GAP, bottom, BAR, high)
+        add_bar(figure, image, place, unit).ax.tick_params(width=0.5)
     return figure
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.head import Head, read_head
-from headscope.plots import FORMATS, style
+from headscope.plots import FORMATS, NARROWEST, require_font, style
 from headscope.plots import render as render_figure
 from headscope.reports.exemplars import Group, ShownHead, csv_rows, show_head
 from headscope.reports.measures import general_figures, show_measures
@@ -79,8 +79,13 @@ def report(
 def _look(
     width: float | None, font: str | None, formats: Sequence[str], columns: Sequence[str]
 ) -> Look:
-    if width is not None and not width > 0:
-        raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
+    if width is not None and not width >= NARROWEST:
+        raise RunError(
+            f"Figures cannot be {width:g} inches wide: their words would overlap; give a width of "
+            f"{NARROWEST} or more."
+        )
+    if font is not None:
+        require_font(font)
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
         raise RunError(
@@ -161,7 +166,10 @@ def _draw_figures(
     shown = []
     for figure in figures:
         if all(name in run.data for name in figure.needs):
-            with _of_a_stranger(run, figure.name, is_own), style(figure.name, look.font):
+            with (
+                _of_a_stranger(run, figure.name, is_own),
+                style(figure.name, look.font, look.width),
+            ):
                 files = render_figure(figure.draw(run.data), look.width, look.formats)
                 note = figure.note(run.data)
             for ending, content in files.items():

@@ -167,7 +167,8 @@ class Chapter:
         inputs = counted(int(result.attrs.get("sentences", 0)), self.study_unit)
         tokens = counted(int(result.attrs.get("tokens", 0)), "tokens")
         mean = f"{result.attrs.get('mean_tokens', 0):.1f} each"
-        return f"{counted(layers, 'layers')} × {heads}, {kind} · {inputs} · {tokens}, {mean}"
+        size = f"{counted(layers, 'layers')} × {counted(heads, 'heads')}"
+        return f"{size}, {kind} · {inputs} · {tokens}, {mean}"
 
     @property
     def study_unit(self) -> str:

@@ -40,6 +40,8 @@ WHOLE = (
     "induction_score",
 )
 Row = dict[str, Any]
+# The colour and mark of every class of tokens, in all figures.
+NUMBERS = {"cls": 0, "sep": 1, "punct": 2, "unmasked": 3}
 
 
 def measured_offsets(result: xr.Dataset) -> list[int]:
@@ -99,13 +101,14 @@ def draw_special(result: xr.Dataset) -> Drawing:
         replace(
             _series(result, "special_share", SPECIAL_NAMES[name], special=name),
             level=_by_chance(result, name),
+            number=NUMBERS[name],
         )
         for name in SPECIAL
         if np.isfinite(special.sel(special=name).values).any()
     ]
     to_sep = [
-        _series(result, "sep_to_sep", "[SEP] → [SEP]"),
-        _series(result, "other_to_sep", "other → [SEP]"),
+        replace(_series(result, "sep_to_sep", "[SEP] → [SEP]"), number=NUMBERS["sep"]),
+        replace(_series(result, "other_to_sep", "other → [SEP]"), number=NUMBERS["unmasked"]),
     ]
     share, even = "average attention", "even attention"
     plots = [Plot("to special tokens", share, to_class, level_label=even, top=1.02)]
@@ -144,7 +147,12 @@ def draw_gradients(result: xr.Dataset) -> Drawing:
 def _targets(result: xr.Dataset, variable: str) -> list[Series]:
     by_layer, errors = result[f"{variable}_by_layer"], result[f"{variable}_by_layer_se"]
     return [
-        Series(TARGET_NAMES[name], by_layer.sel(target=name), errors.sel(target=name))
+        Series(
+            TARGET_NAMES[name],
+            by_layer.sel(target=name),
+            errors.sel(target=name),
+            number=NUMBERS[name],
+        )
         for name in TARGETS
         if np.isfinite(by_layer.sel(target=name).values).any()
     ]

@@ -122,7 +122,7 @@ def draw_probability(result: xr.Dataset) -> Drawing:
     near = slice(1, FARTHEST)
     values = result["dependency_probability"].sel(separation=near)
     errors = result["dependency_probability_se"].sel(separation=near)
-    return draw_curve(values, errors, "separation in tokens", "share of pairs that are related")
+    return draw_curve(values, errors, "separation in tokens", "related share of pairs")
 
 
 def draw_correlations(result: xr.Dataset) -> Drawing:

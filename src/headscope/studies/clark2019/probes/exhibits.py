@@ -1,6 +1,7 @@
 """Tables 1 to 3 of the paper and the figures of the second part, from a result."""
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from headscope.head import name_head, name_in_paper
-from headscope.plots import add_axes, add_bar
+from headscope.plots import SIGNED, add_axes, add_bar, fit_columns, page_width
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
 from headscope.results.claims import Replicates, on_all
@@ -44,7 +45,7 @@ from headscope.studies.clark2019.published import (
     published_relation,
 )
 from headscope.studies.study import Figure
-from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
+from headscope.theme import ACCENT, FAINT, SECOND
 
 ARROWS = {"dependent_to_head": "dependent → head", "head_to_dependent": "head → dependent"}
 FEW = "few words"
@@ -298,7 +299,7 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     few = json.loads(result.attrs["options"])["few"]
     # A root has no governor to find.
     rows = [row for row in relation_rows(result) if row.relation != "root"][:RELATIONS]
-    drawing = Drawing(figsize=(6.4, 0.2 * len(rows) + 0.8), layout="constrained")
+    drawing = Drawing(figsize=(page_width(6.4), 0.2 * len(rows) + 0.8), layout="constrained")
     axes = drawing.subplots()
     for height, row in enumerate(rows):
         colour = FAINT if row.words < few else ACCENT
@@ -313,7 +314,7 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     axes.set_yticks(range(len(rows)), names, fontsize="small")
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(0, 1)
-    axes.set_xlabel("best head (● same words, ○ held out) and best fixed offset (|)")
+    axes.set_xlabel("best head: ● same words, ○ held out\nbest fixed offset: |")
     return drawing
 
 
@@ -322,20 +323,22 @@ def draw_weights(result: xr.Dataset) -> Drawing:
     weights = result["probe_weight"].sel(attention_probe=list(SHOWN_PROBES))
     layers, heads = weights.sizes["layer"], weights.sizes["head"]
     cell = min(CELL, TALLEST / layers)
-    wide, high = max(cell * heads, NARROWEST), cell * layers
-    panel = (LEFT + wide + GAP + BAR + BAR_TEXT, BOTTOM + high + TOP)
-    drawing = Drawing(figsize=(len(ARROWS) * panel[0], len(SHOWN_PROBES) * panel[1]))
-    for row, probe in enumerate(SHOWN_PROBES):
+    high = cell * layers
+    natural = LEFT + max(cell * heads, NARROWEST) + GAP + BAR + BAR_TEXT
+    columns = fit_columns(len(ARROWS), natural, natural)
+    panel = (page_width(columns * natural) / columns, BOTTOM + high + TOP)
+    wide = panel[0] - LEFT - GAP - BAR - BAR_TEXT
+    rows = len(SHOWN_PROBES) * len(ARROWS) // columns
+    drawing = Drawing(figsize=(columns * panel[0], rows * panel[1]))
+    for place, (probe, direction) in enumerate(product(SHOWN_PROBES, ARROWS)):
+        row, column = divmod(place, columns)
         of_probe = weights.sel(attention_probe=probe)
-        reach = float(np.abs(of_probe).max())
-        for column, direction in enumerate(ARROWS):
-            left = column * panel[0] + LEFT
-            bottom = (len(SHOWN_PROBES) - 1 - row) * panel[1] + BOTTOM
-            axes = add_axes(drawing, left, bottom, wide, high)
-            values = of_probe.sel(direction=direction).transpose("layer", "head")
-            image = _draw_signed(axes, values, reach)
-            axes.set_title(f"{PROBE_NAMES[probe]},\n{ARROWS[direction]}", fontsize="medium")
-            add_bar(drawing, image, (left + wide + GAP, bottom, BAR, high))
+        left, bottom = column * panel[0] + LEFT, (rows - 1 - row) * panel[1] + BOTTOM
+        axes = add_axes(drawing, left, bottom, wide, high)
+        values = of_probe.sel(direction=direction).transpose("layer", "head")
+        image = _draw_signed(axes, values, float(np.abs(of_probe).max()))
+        axes.set_title(f"{PROBE_NAMES[probe]},\n{ARROWS[direction]}", fontsize="medium")
+        add_bar(drawing, image, (left + wide + GAP, bottom, BAR, high))
     return drawing
 
 
@@ -389,8 +392,8 @@ FIGURES = (
     Figure(
         "probe_weights",
         "What the probes rely on",
-        "Mean weight that a probe gives to each head on the arcs of the corpus: orange speaks for "
-        "an arc, violet against it.",
+        "Mean weight that a probe gives to each head on the arcs of the corpus: blue speaks for "
+        "an arc, orange against it.",
         ("probe_weight",),
         draw_weights,
     ),
