@@ -22,7 +22,6 @@ from tests.references.traces import (
     known_trace,
     pair_side,
     random_trace,
-    side,
 )
 
 pytestmark = pytest.mark.browser
@@ -222,20 +221,6 @@ def test_generated_text_is_set_off_from_the_prompt(open_page: Open) -> None:
     assert {"prompt", "generated"} <= labels.keys()
 
 
-def test_the_horizontal_layout_runs_from_right_to_left_for_arabic(open_page: Open) -> None:
-    trace = random_trace(tokens=side(["القطة", "جلست", "على", "السجادة"]))
-    page = open_page(head_view(trace))
-    page.page.get_by_role("radio", name="Horizontal").click()
-    page.settle()
-    boxes = [page.token("q", index).bounding_box() for index in range(4)]
-    lefts = [box["x"] for box in boxes if box]
-    assert lefts == sorted(lefts, reverse=True)
-    page.shot("head-horizontal-rtl")
-    latin = open_page(head_view(random_trace(), direction="horizontal"))
-    first, last = latin.token("q", 0).bounding_box(), latin.token("q", 9).bounding_box()
-    assert first and last and first["x"] < last["x"]
-
-
 def test_tokens_answer_the_keyboard(open_page: Open) -> None:
     page = open_page(head_view(random_trace()))
     page.token("q", 0).focus()
@@ -288,7 +273,7 @@ def test_a_long_text_draws_the_strongest_lines_and_says_so(open_page: Open) -> N
         head_view(
             Trace.from_weights(weights, [f"t{i}" for i in range(120)]),
             mass=1.0,
-            direction="vertical",
+            layout="lines",
         )
     )
     assert len(page.lines()) == 12_000

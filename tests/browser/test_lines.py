@@ -24,7 +24,6 @@ VISIBLE = 1 / 255  # fainter lines are not drawn on screen
 VIEWS: dict[str, View] = {
     "head": head_view(random_trace(), layer=1, heads=[2], mass=1.0),
     "heads that lie over each other": head_view(random_trace(), layer=1, mass=1.0),
-    "side by side": head_view(random_trace(), layer=1, heads=[0], direction="horizontal"),
     "thumbnails": model_view(random_trace(), thumbnail="lines", enlarged=False, hide=(), mass=1.0),
     "neuron": neuron_view(random_trace(), layer=2, head=1, pinned=7),
 }
@@ -71,7 +70,7 @@ def blank_trace() -> Trace:
 
 CAVEATS = {
     "head": (head_view(blank_trace(), layer=0, hide="first"), "First token hidden: "),
-    "a text": (head_view(blank_trace(), layer=0, hide="first", direction="text"), "First token"),
+    "a text": (head_view(blank_trace(), layer=0, hide="first", layout="text"), "First token"),
     "model": (model_view(blank_trace(), hide="first", enlarged=False), "First token hidden: "),
     "matrices": (model_view(blank_trace(), hide="first", thumbnail="matrix"), "First token"),
     "spans": (

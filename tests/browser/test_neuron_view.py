@@ -153,19 +153,6 @@ def test_the_query_token_is_chosen_by_mouse_and_keyboard(open_page: Open) -> Non
     expect(page.page.locator(".hs-query .hs-word")).to_have_text("over")
 
 
-def test_vectors_collapse_to_lines_and_expand_again(open_page: Open) -> None:
-    trace = random_trace()
-    page = open_page(neuron_view(trace, layer=2, head=1, pinned=5, mass=1.0))
-    page.page.get_by_role("radio", name="Collapsed").click()
-    drawn = {line["key"]: line["weight"] for line in page.lines()}
-    assert drawn[2] == pytest.approx(float(trace.weights[2][1][5, 2]), abs=1e-5)
-    page.token("q", 7).click()
-    assert page.state()["pinned"] == "q7"
-    page.page.get_by_role("radio", name="Expanded").click()
-    page.settle()
-    expect(page.page.locator(".hs-query .hs-word")).to_have_text("lazy")
-
-
 def test_the_strongest_tokens_come_first_and_the_query_stays_in_sight(open_page: Open) -> None:
     trace = random_trace(layers=1, tokens=side([f"t{i}" for i in range(70)]))
     page = open_page(views.neuron_view(trace, layer=0, head=1, pinned=50), more=False)

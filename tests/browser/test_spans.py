@@ -116,7 +116,7 @@ def test_a_summary_begins_with_the_heads_of_the_layer(open_page: Open) -> None:
 
 def test_text_is_shaded_by_what_the_chosen_tokens_look_at(open_page: Open) -> None:
     trace = replace(chat_trace(), prompt_length=len(chat_trace().tokens) - 4)
-    view = head_view(trace, direction="text", summary="mean", hide="first")
+    view = head_view(trace, layout="text", summary="mean", hide="first")
     page = open_page(view)
     stack = trace.default
     _, weights = shown_weights(stack, view.state, view.state.heads)

@@ -109,7 +109,7 @@ def test_a_long_text_is_shown_as_a_text_on_a_telling_word() -> None:
     words = ["The", "old", "cat", "sat", "here", "and", "saw", "the", "dog", "bark"] * 7
     trace = Trace.from_weights(np.eye(70, k=-1)[None] * 0.9 + 0.1 * np.eye(70), words)
     state = asdict(head_view(trace).state)
-    assert (state["direction"], state["layer"], state["heads"]) == ("text", 0, (0,))
+    assert (state["layout"], state["layer"], state["heads"]) == ("text", 0, (0,))
     assert state["pinned"] == "q2"  # the first word that looks at a word
-    assert asdict(head_view(trace, direction="vertical").state)["pinned"] is None
-    assert asdict(head_view(random_trace()).state)["direction"] == "vertical"
+    assert asdict(head_view(trace, layout="lines").state)["pinned"] is None
+    assert asdict(head_view(random_trace()).state)["layout"] == "lines"

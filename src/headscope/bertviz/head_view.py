@@ -31,5 +31,5 @@ def head_view(
         html_action,
         layer=layer,
         heads=heads,
-        direction="vertical",
+        layout="lines",
     )

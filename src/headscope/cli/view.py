@@ -99,8 +99,8 @@ _Summary = Annotated[
 _Layout = Annotated[
     str | None,
     typer.Option(
-        metavar="|".join(_SETTINGS["direction"].choices),
-        help=f"Of the head view: {_SETTINGS['direction'].meaning}.",
+        metavar="|".join(_SETTINGS["layout"].choices),
+        help=f"Of the head view: {_SETTINGS['layout'].meaning}.",
     ),
 ]
 _Theme = Annotated[Theme, typer.Option(help=f"Of the page; {_SETTINGS['theme'].meaning}.")]
@@ -146,7 +146,7 @@ def view(
 
     ending = ENDING if out.suffix == ENDING else check_ending(out)
     settings = {
-        **_settings(kind, layer, heads, hide, theme), "summary": summary, "direction": layout,
+        **_settings(kind, layer, heads, hide, theme), "summary": summary, "layout": layout,
     }  # fmt: skip
     if text is not None and text.endswith(ENDING):
         one = _open_stored(text, model=model, chat=chat, pair=pair, target=target)

@@ -147,7 +147,7 @@ def _figure(view: "View") -> Figure:
     if view.declared.shows_all_layers:
         return _mosaic(view)
     long = max(len(stack.queries), len(stack.keys)) > _MOST_TOKENS
-    is_text = isinstance(state, HeadState) and state.direction == "text"
+    is_text = isinstance(state, HeadState) and state.layout == "text"
     if long and state.unit != "span" and not is_text:
         return _matrix(view)
     return figure(view.trace, view.kind, replace(state, mass=min(state.mass, _MOST_MASS)))

@@ -204,14 +204,10 @@ def width(weight: np.ndarray) -> np.ndarray:
     return 0.6 + 2.4 * np.clip(weight, 0.0, 1.0)
 
 
-def curves(starts: np.ndarray, ends: np.ndarray, *, down: bool = False) -> np.ndarray:
-    """The control points (line 4 2) of lines that leave and arrive straight.
-
-    Straight across, or `down` where tokens stand side by side.
-    """
+def curves(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The control points (line 4 2) of lines that leave and arrive straight across."""
     first, second = np.array(starts, float), np.array(ends, float)
-    axis = 1 if down else 0
-    first[:, axis] = second[:, axis] = (first[:, axis] + second[:, axis]) / 2
+    first[:, 0] = second[:, 0] = (first[:, 0] + second[:, 0]) / 2
     return np.stack([starts, first, second, ends], 1)
 
 

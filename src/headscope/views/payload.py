@@ -23,7 +23,7 @@ from headscope.errors import ViewError
 from headscope.views import window
 from headscope.views.kind import ViewKind
 from headscope.views.kinds import kind_of
-from headscope.views.labels import gaps, is_right_to_left, label
+from headscope.views.labels import gaps, label
 from headscope.views.roles import roles, worth_a_look
 from headscope.views.state import ViewState
 from headscope.views.weights import (
@@ -173,7 +173,6 @@ def _side(side: "Tokens", word_pieces: bool) -> dict[str, Any]:
         "wordOf": list(side.word_of_token),
         "words": [label(word) for word in side.words],
         "gaps": gaps(side.labels, side.text, side.offsets, word_pieces=word_pieces),
-        "rtl": is_right_to_left(labels),
     }
 
 

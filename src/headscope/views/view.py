@@ -147,7 +147,7 @@ def head_view(
     """Lines from token to token, one colour per head.
 
     `settings` are the other names of the view's state: stack, pinned, weights, unit, mass, hide,
-    pair, direction, theme.
+    pair, layout, theme.
     """
     return open_view(trace, "head", layer=layer, heads=heads, **settings)
 

@@ -29,7 +29,6 @@ from tests.references.traces import (
 SVG = "{http://www.w3.org/2000/svg}"
 VIEWS = {
     "head": head_view(random_trace(prompt_length=4), heads=[0, 2]),
-    "head, horizontal": head_view(random_trace(), direction="horizontal"),
     "head, pair": head_view(
         random_trace(tokens=pair_side(), causal=False), unit="word", hide="special"
     ),
@@ -57,7 +56,7 @@ def svg_texts(view: View, folder: Path) -> list[str]:
     return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("name", ["head", "head, horizontal", "neuron"])
+@pytest.mark.parametrize("name", ["head", "neuron"])
 def test_svg_holds_the_tokens_as_text(tmp_path: Path, name: str) -> None:
     assert set(WORDS) <= set(svg_texts(VIEWS[name], tmp_path))
 

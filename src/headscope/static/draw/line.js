@@ -28,24 +28,16 @@ export function lineWidth(weight) {
 }
 
 /**
- * The curve leaves and arrives straight: across, or down where tokens stand side by side.
- * @param {{from: Point, to: Point, across: boolean}} ends
+ * The curve leaves and arrives straight across.
+ * @param {{from: Point, to: Point}} ends
  * @returns {[Point, Point]} its control points
  */
-export function controls({ from, to, across }) {
+export function controls({ from, to }) {
   const x = (from[0] + to[0]) / 2;
-  const y = (from[1] + to[1]) / 2;
-  /** @type {[Point, Point]} */
-  const straight = [
+  return [
     [x, from[1]],
     [x, to[1]],
   ];
-  /** @type {[Point, Point]} */
-  const turned = [
-    [from[0], y],
-    [to[0], y],
-  ];
-  return across ? straight : turned;
 }
 
 /**

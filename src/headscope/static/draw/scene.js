@@ -1,9 +1,8 @@
 /**
  * A drawing as a list of shapes, painted on a canvas or written as SVG: screen and print agree.
  *
- * @typedef {{kind: "curve", from: [number, number], to: [number, number], across: boolean, color:
- *   string, alpha: number, width: number}} Curve
- *   `across`: the curve leaves and arrives horizontally
+ * @typedef {{kind: "curve", from: [number, number], to: [number, number], color: string, alpha:
+ *   number, width: number}} Curve
  * @typedef {{kind: "cells", boxes: number[], color: string, alpha: number}} Cells
  *   boxes are x, y, width, height, one after the other
  * @typedef {{kind: "text", at: [number, number], text: string, size: number, color: string,

@@ -17,7 +17,7 @@ from headscope.views.caveats import caveats
 from headscope.views.figures import points
 from headscope.views.figures.captions import add_caption
 from headscope.views.figures.curves import draw_curves
-from headscope.views.labels import gaps, is_right_to_left, label, short
+from headscope.views.labels import gaps, label, short
 from headscope.views.lines import (
     Drawing,
     Lines,
@@ -56,41 +56,30 @@ def draw(trace: "Trace", state: "HeadState", _: "Scores | None") -> Figure:
     stack = chosen_stack(trace, state.stack)
     heads, weights = shown_weights(stack, state, state.heads)
     picture = drawing(weights, stack, state)
-    if state.direction == "text":
+    if state.layout == "text":
         return draw_text(trace, stack, state, picture)
-    vertical = state.direction == "vertical"
-    flipped = not vertical and is_right_to_left(picture.queries.labels)
     count = max(len(picture.queries.labels), len(picture.keys.labels))
-    along, across = max(2.4, (count + 3) * _PITCH), _SPAN + 2 * _LABEL + (0 if vertical else 0.4)
-    figure = Figure(figsize=(across, along) if vertical else (along, across))
-    axes = _axes(figure, along, across, vertical, flipped)
+    wide, tall = _SPAN + 2 * _LABEL, max(2.4, (count + 3) * _PITCH)
+    figure = Figure(figsize=(wide, tall))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.axis("off")
+    axes.set(xlim=(0, wide), ylim=(tall, 0))
     found = _only(lines(picture, state.mass), picture, state.pinned)
     shown = strongest(found, MOST_LINES)
     sharing = len(heads) if state.pinned is None else 1
-    _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical, sharing)
+    _draw_lines(axes, shown, heads, reference(state.weights, weights), sharing)
     for units, is_query in ((picture.queries, True), (picture.keys, False)):
-        _draw_side(axes, units, np.any(picture.shown, axis=int(is_query)), is_query, vertical)
-    if vertical and state.unit != "span":
+        _draw_side(axes, units, np.any(picture.shown, axis=int(is_query)), is_query)
+    if state.unit != "span":
         same = stack.queries.labels == stack.keys.labels
         _draw_spans(axes, picture.queries, state.spans if same else (), True)
         _draw_spans(axes, picture.keys, state.spans, False)
     prompt = None if stack.name == "encoder" else trace.prompt_length
-    _draw_boundary(axes, prompt, picture, across, vertical)
+    _draw_boundary(axes, prompt, picture, wide)
     _draw_title(figure, model_title(trace.model), heads, state)
     counts = (len(shown.weight), len(found.weight))
     add_caption(figure, caveats(state, picture.hidden, counts))
     return figure
-
-
-def _axes(figure: Figure, along: float, across: float, vertical: bool, flipped: bool) -> "Axes":
-    """Axes in inches: `across` from the attending to the attended side, `along` the tokens."""
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.axis("off")
-    if vertical:
-        axes.set(xlim=(0, across), ylim=(along, 0))
-    else:
-        axes.set(xlim=(along, 0) if flipped else (0, along), ylim=(across, 0))
-    return axes
 
 
 def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
@@ -101,15 +90,12 @@ def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
     return all_lines.take(np.isin(all_lines.query if side == "q" else all_lines.key, index))
 
 
-def _draw_lines(
-    axes: "Axes", shown: Lines, heads: list[int], most: float, vertical: bool, sharing: int
-) -> None:
+def _draw_lines(axes: "Axes", shown: Lines, heads: list[int], most: float, sharing: int) -> None:
     shift = _shift(shown.head, len(heads) if sharing == 1 else 1)
-    starts, ends = _middle(shown.query) + shift, _middle(shown.key) + shift
-    left = np.full(len(starts), _depth(True, vertical))
-    right = np.full(len(ends), _depth(False, vertical))
-    sides = ((left, starts), (right, ends)) if vertical else ((starts, left), (ends, right))
-    paths = curves(*(np.column_stack(side) for side in sides), down=not vertical)
+    left = np.full(len(shown.query), _LABEL)
+    starts = np.column_stack([left, _middle(shown.query) + shift])
+    ends = np.column_stack([left + _SPAN, _middle(shown.key) + shift])
+    paths = curves(starts, ends)
     colors = np.array([to_rgb(head_color(heads[place])) for place in shown.head]).reshape(-1, 3)
     draw_curves(axes, paths, colors, shown.weight / most, heads=sharing)
 
@@ -126,52 +112,36 @@ def _middle(index: np.ndarray) -> np.ndarray:
     return (index + 2.5) * _PITCH
 
 
-def _depth(is_query: bool, vertical: bool) -> float:
-    """Where the lines of a side end; the horizontal layout keeps room for the title above."""
-    start = _LABEL if vertical else _LABEL + 0.4
-    return start if is_query else start + _SPAN
-
-
-def _draw_side(
-    axes: "Axes", units: Units, kept: np.ndarray, is_query: bool, vertical: bool
-) -> None:
-    depth = _depth(is_query, vertical) + (-0.08 if is_query else 0.08)
+def _draw_side(axes: "Axes", units: Units, kept: np.ndarray, is_query: bool) -> None:
+    edge, side = (_LABEL - 0.08, "right") if is_query else (_LABEL + _SPAN + 0.08, "left")
     for index, text in enumerate(units.labels):
-        along = (index + 2.5) * _PITCH
-        style: dict[str, Any] = {"color": PRINT_INK if kept[index] else PRINT_RULE}
-        if vertical:
-            side = "right" if is_query else "left"
-            axes.text(depth, along, short(text), style, ha=side, va="center")
-        else:
-            side = "bottom" if is_query else "top"
-            axes.text(along, depth, short(text), style, ha="center", va=side, rotation=90)
+        style: dict[str, Any] = {"color": PRINT_INK if kept[index] else PRINT_RULE, "ha": side}
+        axes.text(edge, float(_middle(np.array(index))), short(text), style, va="center")
 
 
 def _draw_spans(axes: "Axes", units: Units, named: tuple[str, ...], is_query: bool) -> None:
     """A bar along the tokens of each span, and on the attending side its name."""
-    depth = _depth(is_query, True) + (-0.04 if is_query else 0.04)
+    edge = _LABEL - 0.04 if is_query else _LABEL + _SPAN + 0.04
     for first, end, number in span_runs(units, named):
         color = GROUPS.light[number % len(GROUPS.light)]
         ends = [(first + 2.05) * _PITCH, (end + 1.95) * _PITCH]
-        axes.plot([depth, depth], ends, color=color, linewidth=1.8, solid_capstyle="butt")
+        axes.plot([edge, edge], ends, color=color, linewidth=1.8, solid_capstyle="butt")
         if is_query:
             style = {"color": color, "weight": "bold", "size": points(6)}
             name = short(label(Span.parse(named[number]).name), 14)
             axes.text(0.04, (first + 2.5) * _PITCH, name, style, va="center")
 
 
-def _draw_boundary(
-    axes: "Axes", prompt: int | None, picture: Drawing, across: float, vertical: bool
-) -> None:
+def _draw_boundary(axes: "Axes", prompt: int | None, picture: Drawing, wide: float) -> None:
     if prompt is None:
         return
     firsts = [picture.queries.start + group[0] for group in picture.queries.members]
     index = next((i for i, first in enumerate(firsts) if first >= prompt), None)
     if not index:
         return
-    along = (index + 2.0) * _PITCH
-    ends = ([0, across], [along, along]) if vertical else ([along, along], [0, across])
-    axes.plot(*ends, color=PRINT_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    top = (index + 2.0) * _PITCH
+    style: dict[str, Any] = {"linestyle": (0, (4, 3)), "zorder": 0}
+    axes.plot([0, wide], [top, top], color=PRINT_RULE, linewidth=0.8, **style)
 
 
 def _draw_title(figure: Figure, model: str, heads: list[int], state: "HeadState") -> None:

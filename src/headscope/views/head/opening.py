@@ -19,8 +19,8 @@ def open_head_view(stack: "StackTrace", asked: Mapping[str, Any], state: HeadSta
     worth = head_to_open(stack, asked)
     if worth is not None:
         state = replace(state, layer=worth.layer, head=worth.head, heads=(worth.head,))
-    if "direction" not in asked and max(len(stack.queries), len(stack.keys)) > MOST_OF_LINES:
-        state = replace(state, direction="text")
+    if "layout" not in asked and max(len(stack.queries), len(stack.keys)) > MOST_OF_LINES:
+        state = replace(state, layout="text")
         if worth is not None and "pinned" not in asked:
             query = telling_query(stack, worth.layer, worth.head)
             state = replace(state, pinned=None if query is None else f"q{query}")

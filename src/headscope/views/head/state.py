@@ -9,9 +9,9 @@ from headscope.views.state import ViewState, setting
 class HeadState(ViewState):
     """How the tokens of the head view lie."""
 
-    direction: str = setting(
+    layout: str = setting(
         "Layout",
-        "tokens in columns, in rows, or as a text that is shaded by the attention it gets",
-        default="vertical",
-        choices={"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"},
+        "lines between two columns of tokens, or a text that is shaded by the attention it gets",
+        default="lines",
+        choices={"lines": "Lines", "text": "Text"},
     )

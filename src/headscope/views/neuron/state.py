@@ -21,4 +21,3 @@ class NeuronState(ViewState):
         default="number",
         choices={"number": "By number", "contribution": "By contribution"},
     )
-    expanded: bool = setting("Vectors", "whether the vectors are shown", default=True)

@@ -1,21 +1,16 @@
 /**
- * Where tokens, lines and numbers go. Everything is laid out along two axes: `along` the tokens and
- * in `depth` from the attending to the attended side; the layout only decides which axis is which.
+ * Where tokens, lines and numbers of the head view go: attending tokens left, attended ones right.
  *
  * @typedef {object} Geometry
- * @property {boolean} vertical
- * @property {boolean} flipped  horizontal layout of a right-to-left script
  * @property {number} pitch
  * @property {number} size  font size
- * @property {number} margin  room before the first token, for the headings of the numbers
- * @property {number} numbers  depth of the numbers beside each side
+ * @property {number} margin  room above the first token, for the headings of the numbers
+ * @property {number} numbers  width of the numbers beside each side
  * @property {number} columns  numbers side by side, one for each head; 0 where only the largest is
  *   written
  * @property {number} cell  width of a head's cell beside the largest number; 0 without cells
- * @property {number} label  depth of the labels
- * @property {number} span  depth of the lines
- * @property {number} length  along
- * @property {number} depth
+ * @property {number} label  width of the labels
+ * @property {number} span  width of the lines
  * @property {number} width
  * @property {number} height
  */
@@ -33,55 +28,30 @@ export const NAME = 11; // size of the names of spans
 
 /**
  * @param {Drawing} drawing
- * @param {string} direction
  * @param {number} room  pixels across the page
  * @param {boolean} touched  by fingers, which need room
  * @param {string[]} names  of spans, which stand beside the tokens where there is room
  * @returns {Geometry}
  */
-export function geometryOf(drawing, direction, room, touched, names) {
+export function geometryOf(drawing, room, touched, names) {
   const count = Math.max(drawing.queries.labels.length, drawing.keys.labels.length);
-  const vertical = direction === "vertical";
   const close = Math.round(
     (count <= 48 ? 23 : count <= 160 ? 19 : 16) * (room >= LARGE ? 1.25 : 1),
   );
   const pitch = touched ? Math.max(close, count <= 160 ? 40 : 28) : close;
   const size = close >= 28 ? 16 : close >= 23 ? 13 : close >= 19 ? 12 : 11;
-  const label = labelDepth(drawing, size, vertical ? Math.max(96, room * 0.3) : 180);
+  const label = labelWidth(drawing, size, Math.max(96, room * 0.3));
   const least = room < NARROW ? 56 : 160;
-  const beside = vertical ? (room - least) / 2 - label - GAP : Infinity;
-  const { columns, cell, ...found } = numberRoom(drawing.heads.length, beside, vertical);
-  const wanted = names.reduce(
-    (most, name) => Math.max(most, Math.ceil(textWidth(name, NAME)) + 14),
-    0,
-  );
-  const numbers =
-    vertical && found.numbers
-      ? Math.max(found.numbers, Math.min(wanted, 140, beside))
-      : found.numbers;
-  const free = vertical ? room - 2 * (numbers + label + GAP) : 260;
+  const beside = (room - least) / 2 - label - GAP;
+  const { columns, cell, ...needed } = numberRoom(drawing.heads.length, beside);
+  const widest = Math.max(0, ...names.map((name) => Math.ceil(textWidth(name, NAME)) + 14));
+  const numbers = needed.numbers && Math.max(needed.numbers, Math.min(widest, 140, beside));
+  const free = room - 2 * (numbers + label + GAP);
   const span = Math.max(least, Math.min(room >= LARGE ? 640 : 420, free));
   const margin = pitch * 1.5;
-  const length = margin + count * pitch + pitch / 2;
-  const depth = 2 * (numbers + label + GAP) + span;
-  const flipped = !vertical && drawing.queries.rtl;
-  const [width, height] = vertical ? [depth, length] : [length, depth];
-  return {
-    vertical,
-    flipped,
-    pitch,
-    size,
-    margin,
-    numbers,
-    columns,
-    cell,
-    label,
-    span,
-    length,
-    depth,
-    width,
-    height,
-  };
+  const width = 2 * (numbers + label + GAP) + span;
+  const height = margin + count * pitch + pitch / 2;
+  return { pitch, size, margin, numbers, columns, cell, label, span, width, height };
 }
 
 /**
@@ -89,17 +59,16 @@ export function geometryOf(drawing, direction, room, touched, names) {
  * where there is no room at all the largest is written over the lines.
  * @param {number} heads
  * @param {number} room
- * @param {boolean} vertical
  * @returns {{columns: number, cell: number, numbers: number}}
  */
-function numberRoom(heads, room, vertical) {
+function numberRoom(heads, room) {
   const columns = Math.max(1, heads);
-  if (columns <= (vertical ? 4 : 2) && columns * COLUMN + GAP <= room)
+  if (columns <= 4 && columns * COLUMN + GAP <= room)
     return { columns, cell: 0, numbers: columns * COLUMN + GAP };
   if (LARGEST + GAP > room) return { columns: columns === 1 ? 1 : 0, cell: 0, numbers: 0 };
-  const cell = vertical ? Math.min(8, Math.floor((room - LARGEST - GAP) / heads)) : 0;
-  const kept = cell >= 3 ? cell : 0;
-  return { columns: 0, cell: kept, numbers: LARGEST + kept * heads + GAP };
+  const cell = Math.min(8, Math.floor((room - LARGEST - GAP) / heads));
+  const shown = cell >= 3 ? cell : 0;
+  return { columns: 0, cell: shown, numbers: LARGEST + shown * heads + GAP };
 }
 
 /**
@@ -107,7 +76,7 @@ function numberRoom(heads, room, vertical) {
  * @param {number} size
  * @param {number} most
  */
-function labelDepth(drawing, size, most) {
+function labelWidth(drawing, size, most) {
   const limit = Math.min(180, most);
   let widest = 40;
   for (const text of new Set([...drawing.queries.labels, ...drawing.keys.labels])) {
@@ -117,19 +86,13 @@ function labelDepth(drawing, size, most) {
   return Math.ceil(widest);
 }
 
-/** @param {Geometry} g @param {number} along @param {number} depth @returns {[number, number]} */
-export function place(g, along, depth) {
-  if (g.vertical) return [depth, along];
-  return [g.flipped ? g.length - along : along, depth];
-}
-
-/** @param {Geometry} g @param {number} index @returns {number} middle of a token along the axis */
+/** @param {Geometry} g @param {number} index @returns {number} how far down a token's middle is */
 export function middle(g, index) {
   return g.margin + (index + 0.5) * g.pitch;
 }
 
 /**
- * Heads side by side across a token, so that lines of the same pair stay apart.
+ * Heads one below the other within a token, so that lines of the same pair stay apart.
  * @param {Geometry} g
  * @param {number} place
  * @param {number} heads
@@ -140,41 +103,19 @@ export function headShift(g, place, heads) {
   return heads < 2 ? 0 : spread * (place / (heads - 1) - 0.5);
 }
 
-/**
- * @param {Geometry} g
- * @param {"q" | "k"} side
- * @returns {number} depth at which the side's lines end
- */
+/** @param {Geometry} g @param {"q" | "k"} side @returns {number} where the side's lines end */
 export function lineEnd(g, side) {
   const start = g.numbers + g.label + GAP;
   return side === "q" ? start : start + g.span;
 }
 
-/**
- * @param {Geometry} g
- * @param {"q" | "k"} side
- * @returns {number} depth at which the side's labels begin
- */
+/** @param {Geometry} g @param {"q" | "k"} side @returns {number} where the side's labels begin */
 export function labelStart(g, side) {
   return side === "q" ? g.numbers : g.numbers + g.label + 2 * GAP + g.span;
 }
 
 /**
- * @param {Geometry} g
- * @param {"q" | "k"} side
- * @param {number} index
- * @returns {{left: number, top: number, width: number, height: number}}
- */
-export function labelBox(g, side, index) {
-  const along = g.margin + index * g.pitch;
-  const start = labelStart(g, side);
-  if (g.vertical) return { left: start, top: along, width: g.label, height: g.pitch };
-  const left = g.flipped ? g.length - along - g.pitch : along;
-  return { left, top: start, width: g.pitch, height: g.label };
-}
-
-/**
- * Right edge (vertical) or middle (horizontal) of a number beside a side's label.
+ * The right edge of a number beside a side's label.
  * @param {Geometry} g
  * @param {"q" | "k"} side
  * @param {number} index
@@ -184,14 +125,9 @@ export function labelBox(g, side, index) {
 export function numberAt(g, side, index, column) {
   const wide = g.columns ? COLUMN : LARGEST;
   if (g.numbers === 0)
-    return place(
-      g,
-      middle(g, index),
-      side === "q" ? lineEnd(g, "q") + wide : lineEnd(g, "k") - GAP,
-    );
+    return [side === "q" ? lineEnd(g, "q") + wide : lineEnd(g, "k") - GAP, middle(g, index)];
   const start = side === "q" ? 0 : labelStart(g, "k") + g.label;
-  const inset = g.vertical ? wide - 4 : wide / 2;
-  return place(g, middle(g, index), start + column * COLUMN + inset);
+  return [start + column * COLUMN + wide - 4, middle(g, index)];
 }
 
 /**

@@ -15,16 +15,7 @@ import { lineWidth, opacity } from "../../draw/line.js";
 import { headColor } from "../../ui/colors.js";
 import { nameWithinLayer } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
-import {
-  cellBox,
-  headShift,
-  labelStart,
-  lineEnd,
-  middle,
-  NAME,
-  numberAt,
-  place,
-} from "./geometry.js";
+import { cellBox, headShift, labelStart, lineEnd, middle, NAME, numberAt } from "./geometry.js";
 import { isShown } from "../shared/units.js";
 
 /**
@@ -52,9 +43,8 @@ export function curveOf(line, drawing, g, look, sharing) {
     sharing > 1 ? 0 : headShift(g, drawing.heads.indexOf(line.head), drawing.heads.length);
   return {
     kind: "curve",
-    from: place(g, middle(g, line.query) + shift, lineEnd(g, "q")),
-    to: place(g, middle(g, line.key) + shift, lineEnd(g, "k")),
-    across: g.vertical,
+    from: [lineEnd(g, "q"), middle(g, line.query) + shift],
+    to: [lineEnd(g, "k"), middle(g, line.key) + shift],
     color: headColor(look.theme, line.head),
     alpha: opacity(strength, sharing),
     width: lineWidth(strength),
@@ -115,7 +105,7 @@ export function isShownWith(drawing, { side, indices }, other) {
  * @param {Pin} pin
  * @param {Geometry} g
  * @param {Look} look
- * @param {(along: number) => boolean} [seen]  whether a token there is on screen
+ * @param {(y: number) => boolean} [seen]  whether a token there is on screen
  * @returns {Shape[]}
  */
 export function numberShapes(drawing, pin, g, look, seen = () => true) {
@@ -219,18 +209,7 @@ function inkOf(weight, drawing, look) {
  * @returns {Shape}
  */
 function numberText(g, at, text, color, bold) {
-  const turned = !g.vertical;
-  return {
-    kind: "text",
-    at,
-    text,
-    size: g.size - 1,
-    color,
-    anchor: turned ? "middle" : "end",
-    turn: turned ? -90 : 0,
-    mono: true,
-    bold,
-  };
+  return { kind: "text", at, text, size: g.size - 1, color, anchor: "end", mono: true, bold };
 }
 
 /** @param {number} weight @returns {string} */
@@ -262,12 +241,11 @@ function sideLabels(side, units, g, look) {
   const nearLines = side === "q" ? labelStart(g, "q") + g.label - 4 : labelStart(g, "k") + 4;
   return units.labels.map((text, index) => ({
     kind: "text",
-    at: place(g, middle(g, index), nearLines),
+    at: [nearLines, middle(g, index)],
     text: shortened(text, Math.floor(g.label / (g.size * 0.55))),
     size: g.size,
     color: units.kept[index] ? ink.ink : ink.rule,
-    anchor: (side === "q") === g.vertical ? "end" : "start",
-    turn: g.vertical ? 0 : -90,
+    anchor: side === "q" ? "end" : "start",
   }));
 }
 
@@ -310,19 +288,10 @@ export function markShapes(drawing, g, look, named) {
 function runShapes(side, g, look, named) {
   const depth = side === "q" ? lineEnd(g, "q") - 6 : lineEnd(g, "k") + 3;
   return look.runs[side].flatMap(({ from, to, name, color }) => {
-    const [a, b] = [
-      place(g, g.margin + from * g.pitch + 1, depth),
-      place(g, g.margin + to * g.pitch - 1, depth + 3),
-    ];
-    const box = [
-      Math.min(a[0], b[0]),
-      Math.min(a[1], b[1]),
-      Math.abs(b[0] - a[0]),
-      Math.abs(b[1] - a[1]),
-    ];
+    const box = [depth, g.margin + from * g.pitch + 1, 3, (to - from) * g.pitch - 2];
     /** @type {Shape[]} */
     const shapes = [{ kind: "cells", boxes: box, color, alpha: 1 }];
-    if (named && name && g.vertical && g.numbers >= LEAST_NAME) {
+    if (named && name && g.numbers >= LEAST_NAME) {
       shapes.push({
         kind: "text",
         at: [4, middle(g, from)],
@@ -347,21 +316,18 @@ function runShapes(side, g, look, named) {
  */
 function boundary(g, look, index, before, after, dashed) {
   const ink = COLORS[look.theme];
-  const along = g.margin + index * g.pitch;
-  const end = look.crossing ? lineEnd(g, "q") : g.depth;
-  const turn = g.vertical ? 0 : -90;
+  const y = g.margin + index * g.pitch;
+  const end = look.crossing ? lineEnd(g, "q") : g.width;
   /** @param {string} text @param {number} shift @returns {Shape} */
   const name = (text, shift) => ({
     kind: "text",
-    at: place(g, along + shift, 4),
+    at: [4, y + shift],
     text,
     size: 10,
     color: ink.faint,
-    turn,
-    anchor: g.vertical ? "start" : "end",
   });
   return [
-    { kind: "rule", from: place(g, along, 0), to: place(g, along, end), color: ink.rule, dashed },
+    { kind: "rule", from: [0, y], to: [end, y], color: ink.rule, dashed },
     name(before, -7),
     name(after, 8),
   ];

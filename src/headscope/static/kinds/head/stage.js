@@ -4,7 +4,6 @@
  * @typedef {object} Picture
  * @property {Drawing} drawing
  * @property {Look} look
- * @property {string} direction
  * @property {number} mass
  * @property {Pin | null} pin
  *
@@ -14,7 +13,7 @@
 import { COLORS } from "../../ui/theme.js";
 import { isTouched } from "../../ui/host.js";
 import { h } from "../../ui/dom.js";
-import { geometryOf, labelBox } from "./geometry.js";
+import { geometryOf, labelStart } from "./geometry.js";
 import { curveOf, labelShapes, markShapes, numberShapes } from "./shapes.js";
 import { cutoffs, overviewLines, tokenLines } from "../shared/lines.js";
 import { paintAll } from "../../draw/scene.js";
@@ -97,7 +96,7 @@ export class Stage {
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
     const names = picture.look.runs.q.map(({ name }) => name);
-    const geometry = geometryOf(picture.drawing, picture.direction, room, isTouched(), names);
+    const geometry = geometryOf(picture.drawing, room, isTouched(), names);
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;
@@ -112,7 +111,6 @@ export class Stage {
     this.root.style.width = `${g.width}px`;
     this.root.style.height = `${g.height}px`;
     this.root.style.fontSize = `${g.size}px`;
-    this.root.dataset.layout = g.vertical ? "vertical" : "horizontal";
     fit(this.overview, g.width, g.height);
     this.columns.q.replaceChildren(
       ...drawing.queries.labels.map((text, i) => token("q", i, text, g)),
@@ -169,8 +167,7 @@ export class Stage {
     if (!active || bottom <= top) return;
     fit(this.detail, g.width, bottom - top);
     this.detail.style.top = `${top}px`;
-    const seen = (/** @type {number} */ along) =>
-      !g.vertical || (along >= top - g.pitch && along <= bottom + g.pitch);
+    const seen = (/** @type {number} */ y) => y >= top - g.pitch && y <= bottom + g.pitch;
     this.paintOn(
       this.detail,
       this.detailShapes(active, seen).filter((shape) => reaches(shape, top, bottom)),
@@ -188,7 +185,7 @@ export class Stage {
     };
   }
 
-  /** @param {Pin} active @param {(along: number) => boolean} seen @returns {Shape[]} */
+  /** @param {Pin} active @param {(y: number) => boolean} seen @returns {Shape[]} */
   detailShapes(active, seen) {
     const { drawing, look } = this.current();
     const g = this.placed();
@@ -235,16 +232,17 @@ export class Stage {
     this.drawDetail();
   }
 
-  /** Along the tokens, or to the token opposite. @param {KeyboardEvent} event @param {Place} at */
+  /**
+   * Along the tokens, or to the token opposite.
+   * @param {KeyboardEvent} event
+   * @param {Place} at
+   * @returns {Place | null}
+   */
   nextPlace(event, { side, index }) {
     const step = stepOf(event);
     if (!step) return null;
-    const [along, over] = this.placed().vertical
-      ? [step.down, step.across]
-      : [step.across, step.down];
-    /** @type {Place} */
-    const next = { side: over < 0 ? "q" : over > 0 ? "k" : side, index: index + along };
-    return next;
+    const { across, down } = step;
+    return { side: across < 0 ? "q" : across > 0 ? "k" : side, index: index + down };
   }
 
   /**
@@ -309,7 +307,6 @@ export class Stage {
 
 /** @param {"q" | "k"} side @param {number} index @param {string} text @param {Geometry} g */
 function token(side, index, text, g) {
-  const box = labelBox(g, side, index);
   const label = h("div", {
     class: "hs-token",
     role: "option",
@@ -322,10 +319,10 @@ function token(side, index, text, g) {
   name.textContent = text;
   label.append(name);
   Object.assign(label.style, {
-    left: `${box.left}px`,
-    top: `${box.top}px`,
-    width: `${box.width}px`,
-    height: `${box.height}px`,
+    left: `${labelStart(g, side)}px`,
+    top: `${g.margin + index * g.pitch}px`,
+    width: `${g.label}px`,
+    height: `${g.pitch}px`,
   });
   return label;
 }

@@ -89,7 +89,7 @@ export function headView(root, data, store, theme) {
     unitControl(store),
     pairControl(data, store),
     weightsControl(data, store),
-    settingControl(store, "direction"),
+    settingControl(store, "layout"),
     text.turn,
   ];
   const selection = selectionBar(
@@ -128,21 +128,20 @@ export function headView(root, data, store, theme) {
     hide.showMass(drawing);
     hidden.say(`${percent(hiddenMass(drawing))} of the attention shown here goes there.`);
     const look = lookOf(data, stack, state, drawing, theme());
-    const isText = state.direction === "text";
+    const isText = state.layout === "text";
     stage.root.hidden = isText;
     text.root.hidden = !isText;
     text.turn.node.hidden = !isText || stack.keys !== null;
     const picture = {
       drawing,
       look,
-      direction: state.direction,
       mass: state.mass,
       pin: pinFrom(state.pinned, drawing),
     };
     if (isText) text.show({ ...picture, stack, layer });
     else stage.show(picture);
   };
-  const shown = () => (store.state.direction === "text" ? text : stage);
+  const shown = () => (store.state.layout === "text" ? text : stage);
   const remove = () => [stage, text].forEach((one) => one.remove());
   return {
     first,
@@ -150,7 +149,7 @@ export function headView(root, data, store, theme) {
     update,
     scene: () => shown().scene(),
     caveats: () => {
-      const lines = store.state.direction === "text" ? null : focused;
+      const lines = store.state.layout === "text" ? null : focused;
       return drawing ? caveats(store.state, hiddenMass(drawing), lines) : [];
     },
     lines: () => shown().drawn,

@@ -64,7 +64,6 @@ export class Enlarged {
     this.stage.show({
       drawing: this.drawing,
       look,
-      direction: "vertical",
       mass: state.mass,
       pin: pinFrom(state.pinned, this.drawing),
     });

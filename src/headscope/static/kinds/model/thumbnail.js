@@ -144,7 +144,6 @@ function lineShapes(small, { x, y, size }, color, mass) {
       kind: "curve",
       from: [x + inset, y + inset + (down * (query + 0.5)) / rows],
       to: [x + size - inset, y + inset + (down * (key + 0.5)) / columns],
-      across: true,
       color,
       alpha: opacity(strength),
       width: THUMBNAIL * lineWidth(strength),

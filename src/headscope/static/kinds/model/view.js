@@ -137,8 +137,7 @@ function mean(shares, name) {
 
 /** What the thumbnails depend on. @param {State} state */
 function gridState(state) {
-  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, summary, ...rest } =
-    state;
+  const { layer, head, pinned, theme, enlarged, summary, ...rest } = state;
   return rest;
 }
 

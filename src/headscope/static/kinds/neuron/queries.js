@@ -113,7 +113,6 @@ export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) 
             kind: "curve",
             from: [left, middle(query)],
             to: [left + link, middle(key)],
-            across: true,
             color: headColor(theme, number),
             alpha: opacity(weight),
             width: lineWidth(weight),

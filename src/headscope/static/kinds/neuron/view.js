@@ -1,7 +1,6 @@
 /** The neuron view: how query and keys of one head make the weights of one token. */
 
-import { caveats } from "../shared/caveats.js";
-import { choice, segments } from "../../ui/controls.js";
+import { choice } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
 import { sized } from "../../draw/pixels.js";
 import { keysOf } from "../shared/data.js";
@@ -9,7 +8,6 @@ import { headControl, layerControl, settingControl, stackControl } from "../shar
 import { nameHead } from "../../ui/heads.js";
 import { cutoffs, tokenLines } from "../shared/lines.js";
 import { paintAll } from "../../draw/scene.js";
-import { describe, lookOf, nameOf } from "../head/view.js";
 import { LEGEND, legendShapes } from "./legend.js";
 import { keyOrder, loadHead, neuronOrder, takeApart, withKeys } from "./neurons.js";
 import { neuronScene } from "./scene.js";
@@ -17,7 +15,6 @@ import { largest } from "./strips.js";
 import { softmaxShapes } from "./sums.js";
 import { columnsOf, NeuronTable, sizesOf } from "./table.js";
 import { QueryList } from "./queries.js";
-import { Stage } from "../head/stage.js";
 import { drawingOf } from "../shared/units.js";
 import { aboutLine, worthControl } from "../shared/worth.js";
 
@@ -28,7 +25,6 @@ import { aboutLine, worthControl } from "../shared/worth.js";
  * @import { Line } from "../shared/lines.js"
  * @import { State } from "../shared/settings.js"
  * @import { Store } from "../shared/state.js"
- * @import { Drawing } from "../shared/units.js"
  * @import { Rows } from "./table.js"
  */
 
@@ -46,10 +42,9 @@ export function neuronView(root, data, store, theme) {
   const readout = h("p", { class: "hs-readout", role: "status" });
   const body = h("div", { class: "hs-neuron-view" });
   const steps = h("div", { class: "hs-neuron-steps" });
-  const frame = h("div", { class: "hs-frame" });
   const shown = () => ({ layer: store.state.layer, heads: [store.state.head] });
   const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head }));
-  root.append(aboutLine(worth), readout, body, steps, frame);
+  root.append(aboutLine(worth), readout, body, steps);
   const list = new QueryList(body, (query) => store.set({ pinned: `q${query}` }));
   const table = new NeuronTable(
     h("div", {
@@ -61,20 +56,8 @@ export function neuronView(root, data, store, theme) {
     (key) => plotSoftmax(steps, table.current(), key),
   );
   if (table.root.parentElement) body.append(table.root.parentElement);
-  /** @type {Drawing | null} */
-  let drawing = null;
   /** @type {Line[]} */
-  let linked = [];
-  const stage = new Stage(
-    frame,
-    (pin) => pin?.side === "q" && store.set({ pinned: `q${pin.indices[0]}` }),
-    (focus) =>
-      drawing &&
-      !store.state.expanded &&
-      readout.replaceChildren(
-        ...describe(drawing, focus, nameOf({ ...store.state, weights: "raw" })),
-      ),
-  );
+  let lines = [];
 
   const update = async () => {
     worth.update();
@@ -83,64 +66,33 @@ export function neuronView(root, data, store, theme) {
     const weights = await data.weights(stack, "raw", state.layer, state.window);
     if (state !== store.state) return;
     const query = queryOf(stack, state);
-    body.hidden = steps.hidden = !state.expanded;
-    frame.hidden = state.expanded;
-    drawing = drawingOf(
-      stack,
-      weights,
-      { ...state, unit: "token", pair: "all", hide: [], attending: null, attended: null },
-      [state.head],
-    );
-    if (!state.expanded) {
-      const look = lookOf(data, stack, state, drawing, theme());
-      stage.show({
-        drawing,
-        look,
-        direction: "vertical",
-        mass: state.mass,
-        pin: { side: "q", indices: [query] },
-      });
-      return;
-    }
-    const rows = await rowsOf(
-      data,
-      stack,
-      state,
-      query,
-      theme(),
-      body.clientWidth || root.clientWidth,
-    );
+    const room = body.clientWidth || root.clientWidth;
+    const rows = await rowsOf(data, stack, state, query, theme(), room);
     if (state !== store.state) return;
     body.classList.toggle("hs-beside", rows.sizes.own > 0);
     list.show(rows);
     table.show(rows);
     fillSteps(steps, rows);
-    linked = tokenLines(drawing, cutoffs(drawing, state.mass), "q", query);
+    const all = { unit: "token", pair: "all", hide: [], attending: null, attended: null };
+    const drawing = drawingOf(stack, weights, { ...state, ...all }, [state.head]);
+    lines = tokenLines(drawing, cutoffs(drawing, state.mass), "q", query);
     readout.replaceChildren(note(rows, drawing.weights[0]));
   };
   return {
     first,
     rest,
     update,
-    caveats: () => {
-      const { state } = store;
-      const shown = { ...state, hide: [], attending: null, attended: null, pair: "all" };
-      return state.expanded ? [] : caveats(shown, 0, { drawn: 0, total: 0 });
-    },
-    scene: () => (store.state.expanded ? neuronScene(table.current()) : stage.scene()),
-    lines: () => (store.state.expanded ? linked : stage.drawn),
+    caveats: () => [],
+    scene: () => neuronScene(table.current()),
+    lines: () => lines,
     title: () =>
       `${data.header.model} · layer ${store.state.layer} · head ${store.state.head} · neurons`,
-    remove: () => stage.remove(),
+    remove: () => {},
   };
 }
 
 /** @param {Data} data @param {Store} store */
 function neuronControls(data, store) {
-  const shapes = [
-    { value: "true", text: "Expanded" },
-    { value: "false", text: "Collapsed" },
-  ];
   const stack = () => data.stack(store.state.stack);
   const tokens = () =>
     stack().queries.labels.map((text, index) => ({
@@ -156,16 +108,7 @@ function neuronControls(data, store) {
   query.node.classList.add("hs-narrow");
   return {
     first: [stackControl(data, store), layerControl(data, store), headControl(data, store), query],
-    rest: [
-      settingControl(store, "sort"),
-      settingControl(store, "neurons"),
-      segments(
-        "Vectors",
-        shapes,
-        () => String(store.state.expanded),
-        (value) => store.set({ expanded: value === "true" }),
-      ),
-    ],
+    rest: [settingControl(store, "sort"), settingControl(store, "neurons")],
   };
 }
 

@@ -10,7 +10,6 @@
  * @property {string[]} words
  * @property {number[]} gaps  what stands before each token in running text: 0 nothing, 1 a space, 2
  *   a new line
- * @property {boolean} rtl
  *
  * @typedef {{block: number, shape: number[]}} FloatBlock
  * @typedef {{block: number, scales: number[]} | {tiles: number[][]}} LayerEntry  long inputs: rows

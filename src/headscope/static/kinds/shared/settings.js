@@ -21,7 +21,7 @@
  * @property {string[]} hide  tokens left out
  * @property {string} pair  which sentence of a pair looks at which
  * @property {string} theme  auto is what the system has
- * @property {string} direction  tokens in columns, in rows, or as a text that is shaded by the attention it gets
+ * @property {string} layout  lines between two columns of tokens, or a text that is shaded by the attention it gets
  * @property {string} thumbnail  how a head is drawn small
  * @property {string} order  number, or the score that heads are ordered by
  * @property {boolean} ascending  lowest score first
@@ -29,7 +29,6 @@
  * @property {boolean} enlarged  one head is shown large
  * @property {string} sort  how the attended tokens are ordered
  * @property {string} neurons  how neurons are ordered
- * @property {boolean} expanded  whether the vectors are shown
  */
 
 /** @type {Record<keyof State, {title: string, meaning: string, kinds: string[], choices: Record<string, string>}>} */
@@ -51,7 +50,7 @@ export const SETTINGS = {
   hide: {"title": "Hide", "meaning": "tokens left out", "kinds": ["head", "model"], "choices": {"first": "Hide first token", "special": "Hide special tokens"}},
   pair: {"title": "Sentences", "meaning": "which sentence of a pair looks at which", "kinds": ["head", "model"], "choices": {"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"}},
   theme: {"title": "Theme", "meaning": "auto is what the system has", "kinds": ["head", "model", "neuron"], "choices": {"auto": "Auto", "light": "Light", "dark": "Dark"}},
-  direction: {"title": "Layout", "meaning": "tokens in columns, in rows, or as a text that is shaded by the attention it gets", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"}},
+  layout: {"title": "Layout", "meaning": "lines between two columns of tokens, or a text that is shaded by the attention it gets", "kinds": ["head"], "choices": {"lines": "Lines", "text": "Text"}},
   thumbnail: {"title": "Draw heads as", "meaning": "how a head is drawn small", "kinds": ["model"], "choices": {"matrix": "Matrix", "lines": "Lines"}},
   order: {"title": "Order by", "meaning": "number, or the score that heads are ordered by", "kinds": ["model"], "choices": {}},
   ascending: {"title": "Ascending", "meaning": "lowest score first", "kinds": ["model"], "choices": {}},
@@ -59,5 +58,4 @@ export const SETTINGS = {
   enlarged: {"title": "Enlarged", "meaning": "one head is shown large", "kinds": ["model"], "choices": {}},
   sort: {"title": "Tokens", "meaning": "how the attended tokens are ordered", "kinds": ["neuron"], "choices": {"weight": "By weight", "text": "As in the text"}},
   neurons: {"title": "Neurons", "meaning": "how neurons are ordered", "kinds": ["neuron"], "choices": {"number": "By number", "contribution": "By contribution"}},
-  expanded: {"title": "Vectors", "meaning": "whether the vectors are shown", "kinds": ["neuron"], "choices": {}},
 };

@@ -9,7 +9,6 @@
  * @property {Uint8Array} kept  0 where hidden or filtered out
  * @property {Uint8Array} hidden  1 where hidden
  * @property {boolean} bySpan
- * @property {boolean} rtl
  * @property {number} start  the first token, of all tokens of the side
  * @property {number} first  number of the first unit, of all units of the side
  *
@@ -78,7 +77,7 @@ export function unitsOf(side, state, start, count, how) {
   const kept = hidden.map((one, i) =>
     one || (wanted && !wanted.has(start + members[i][0])) ? 0 : 1,
   );
-  return { labels, members, special, segments, kept, hidden, bySpan, rtl: side.rtl, start, first };
+  return { labels, members, special, segments, kept, hidden, bySpan, start, first };
 }
 
 /** @param {Side} side @param {string[]} hide @param {number} token */
