@@ -77,3 +77,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(BETWEEN_WALKS)
     gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def studies_are_brief() -> None:
+    """One network of random weights on few sentences beside every claim; probes train once."""
+    from headscope.studies import untrained
+    from headscope.studies.clark2019.probes import training
+
+    untrained.NETWORKS, untrained.SENTENCES = 1, 16
+    training.LEAST_STEPS = 1

@@ -54,7 +54,8 @@ def claim(start: str, result: xr.Dataset) -> JudgedClaim:
     (named,) = [claim for claim in CLAIMS if claim.sentence.startswith(start)]
     judged = judge(named, Replicates(result))
     if judged.low is not None and judged.high is not None:
-        assert named.quantity.least <= judged.low < judged.high <= named.quantity.most
+        assert named.quantity.least <= judged.low <= judged.high <= named.quantity.most
+        assert judged.low < judged.high or named.is_counted
     return judged
 
 

@@ -5,12 +5,20 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headscope.results.claims import Claim, Evidence, NotMeasured, Replicates, claim, judge
+from headscope.results.claims import (
+    Claim,
+    Evidence,
+    NotMeasured,
+    Replicates,
+    claim,
+    judge,
+    measure_untrained,
+)
 from headscope.results.held_out import HeldOut, choose, hold_out, hold_out_each, sums_at
 from headscope.results.intervals import (
     ANY,
+    CORRELATION,
     NO_SPREAD,
-    ONE_GROUP,
     PERCENT,
     SHARE,
     SIZE,
@@ -108,8 +116,11 @@ def test_a_label_and_sums_that_a_result_lacks_are_not_measured() -> None:
 
 
 def test_groups_are_those_of_what_was_read_and_a_refused_claim_is_forgotten() -> None:
-    sums = {"y_numerator": ("group", [1.0, 2, 0, 0]), "y_denominator": ("group", [1.0, 1, 0, 0])}
-    both = result([0.5, 0.6, 0.7, 0.6]).result.assign(sums)
+    sums = {
+        "y_numerator": ("group", [1.0, 2] + [0.0] * 6),
+        "y_denominator": ("group", [1.0, 1] + [0.0] * 6),
+    }
+    both = result([0.5, 0.6, 0.7, 0.6] * 2).result.assign(sums)
     data = Replicates(both)
 
     @claim("claim", "–", above=0.5)
@@ -120,22 +131,77 @@ def test_groups_are_those_of_what_was_read_and_a_refused_claim_is_forgotten() ->
     def of_two_groups(data: Replicates) -> Evidence:
         return Evidence(data["y"])
 
-    assert judge(refused, data).measured == "5 replicates are no help"
-    assert data.groups == 4
+    assert judge(refused, data).measured == "9 replicates are no help"
+    assert data.groups == 8
     judge(of_two_groups, data)
     assert data.groups == 2
 
 
-def test_one_document_shows_a_value_but_no_verdict() -> None:
-    judged = judge(claimed(), result([0.9]))
+@pytest.mark.parametrize(("count", "words"), [(1, "1 group"), (7, "7 groups")])
+def test_fewer_than_eight_groups_show_a_value_but_no_verdict(count: int, words: str) -> None:
+    judged = judge(claimed(), result([0.9, 0.8, 0.9, 0.9, 0.8, 0.9, 0.9][:count]))
     assert judged.holds == "not measured"
-    assert judged.measured == f"0.90; {ONE_GROUP}"
+    assert judged.measured.endswith(
+        f"; {words} with data for it, fewer than 8: the error is unknown"
+    )
     assert judged.low is None
 
 
-def test_a_value_that_never_varies_is_unclear_unless_it_is_a_share() -> None:
+def test_only_groups_that_have_a_label_count() -> None:
+    x = np.ones((12, 2))
+    x[5:, 1] = 0  # the label b occurs in five groups
+    sums = {"x_numerator": (("group", "label"), x), "x_denominator": ("group", np.ones(12))}
+    coords = {"label": ["a", "b"]}
+    data = Replicates(xr.Dataset({"x": ("label", x.mean(0)), **sums}, coords))
+    for label, groups in (("a", 12), ("b", 5)):
+        data.forget()
+        data.at("x", label=label)
+        assert data.groups == groups
+
+
+def test_a_correlation_is_symmetric_on_the_scale_of_fisher_and_a_factor_on_that_of_logs() -> None:
+    rng = np.random.default_rng(0)
+    for quantity, value, scale in ((CORRELATION, 0.9, np.arctanh), (TIMES, 2.0, np.log)):
+        values = value + 0.01 * rng.normal(size=GROUPS + 1)
+        found = find_interval(xr.DataArray(values, dims="replicate"), GROUPS, quantity)
+        low, middle, high = scale([found.low, found.value, found.high])
+        assert middle - low == pytest.approx(high - middle)
+        assert found.value - found.low != pytest.approx(found.high - found.value, rel=1e-3)
+
+
+def test_a_count_has_the_middle_of_its_draws_and_is_exact_where_all_draws_agree() -> None:
+    @claim("claim", "–", above=0.5, of=SHARE, is_counted=True)
+    def share_above_half(data: Replicates) -> Evidence:
+        return Evidence((data["x"] > 0.5).astype(float))
+
+    judged = judge(share_above_half, result(ABOVE))
+    assert (judged.holds, *interval_of(judged)) == ("yes", 1.0, 1.0, 1.0)
+    mixed = judge(share_above_half, result([0.1, 0.9, 0.2, 0.95] * 2))
+    assert (mixed.holds, mixed.low, mixed.high) == ("unclear", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("untrained", "wanted"), [(0.3, "yes"), (0.59, "untrained too"), (0.9, "untrained too")]
+)
+def test_what_networks_of_random_weights_show_too_was_not_learned(
+    untrained: float, wanted: str
+) -> None:
+    judged = judge(claimed(), result(ABOVE), untrained)
+    assert (judged.holds, judged.untrained) == (wanted, untrained)
+    assert judged.measured.endswith(f"; untrained {untrained:.2f}")
+    assert judge(claimed(), result([0.4, 0.42] * 4), untrained).holds == "no"
+
+
+def test_of_several_untrained_networks_the_nearest_to_the_claim_counts() -> None:
+    networks = [result([value] * GROUPS).result for value in (0.1, 0.3, 0.2)]
+    assert measure_untrained(claimed(), networks) == pytest.approx(0.3)
+    assert measure_untrained(claimed(None, 0.5), networks) == pytest.approx(0.1)
+    assert measure_untrained(claimed(None), networks) is None  # nothing is claimed
+
+
+def test_a_value_that_never_varies_has_no_error_unless_it_is_a_share() -> None:
     judged = judge(claimed(), result([0.75] * GROUPS))
-    assert (judged.holds, judged.measured) == ("unclear", f"0.75; {NO_SPREAD}")
+    assert (judged.holds, judged.measured) == ("yes", f"0.75 (0.75 … 0.75); {NO_SPREAD}")
     share = judge(claimed(of=SHARE), result([1.0] * GROUPS))
     _, low, high = interval_of(share)
     assert 0.5 < low < high == 1
@@ -252,10 +318,10 @@ def test_every_label_is_held_out_as_it_would_be_alone(seed: int) -> None:
 def test_intervals_of_several_statistics_are_those_of_each(limits: Quantity) -> None:
     sums = hold_out_each(labelled(0), "x", "label")
     y = sums.denominator * [1.0, 1.0, 0.5, 2.0]
-    y[1:, 3] = 0  # one group alone has data
+    y[1:, 3] = 0  # one group has data
     values, groups, weight = ratio_replicates(sums.numerator, y), informed(y), y.sum(0)
     found = find_intervals(values, groups, limits, weight)
-    assert found[3].trouble == ONE_GROUP and np.isnan(found[3].low)
+    assert found[3].trouble.startswith("1 group with data") and np.isnan(found[3].low)
     for place, each in enumerate(found):
         attributes = {"groups": groups[place], "weight": weight[place]}
         alone = xr.DataArray(values[:, place], dims="replicate", attrs=attributes)

@@ -144,8 +144,8 @@ def test_statements_come_back_from_the_file_as_they_were(tmp_path: Path) -> None
         return Evidence(data["missing"])
 
     sums = {
-        "y_numerator": ("group", [0.3, 0.4, 0.5, 0.4]),
-        "y_denominator": ("group", np.ones(4)),
+        "y_numerator": ("group", [0.3, 0.4, 0.5, 0.4] * 4),
+        "y_denominator": ("group", np.ones(16)),
     }
     result = xr.Dataset({"x": ("layer", [1.0]), "y": ((), 0.4), **sums})
     said = make_statements(

@@ -11,12 +11,15 @@ def null_token(data: Replicates) -> Evidence:
 ```
 
 The statistic is computed with every group of documents left out in turn, which gives its interval;
-yes, no and unclear follow from the interval and nothing else. What a model, a corpus or too short a
-training cannot show is not measured.
+of ranks and counts, on draws of groups with replacement. Yes, no and unclear follow from the
+interval, from the threshold, which is the least effect that matters, and from what networks of
+random weights show of the same: what these show too was not learned. What a model, a corpus or too
+short a training cannot show is not measured.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -24,16 +27,22 @@ import xarray as xr
 
 from headscope.results.intervals import (
     ANY,
-    ONE_GROUP,
     Interval,
     Quantity,
     find_interval,
+    resampled_interval,
     write_interval,
 )
 from headscope.results.ranks import layers_between
-from headscope.results.replicates import groups_of, measure_behind, replicates_of, sums_of
+from headscope.results.replicates import (
+    draw_groups,
+    groups_of,
+    measure_behind,
+    replicates_of,
+    sums_of,
+)
 
-Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
+Verdict = Literal["yes", "no", "unclear", "untrained too", "not measured", "for comparison"]
 Values = TypeVar("Values", xr.DataArray, xr.Variable)
 
 
@@ -48,34 +57,43 @@ class Replicates:
     groups of documents with data for it are those that the interval of the claim rests on.
     """
 
-    def __init__(self, result: xr.Dataset) -> None:
+    def __init__(self, result: xr.Dataset, *, draws: bool = False) -> None:
         self.result = result
+        self._counts = draw_groups(result) if draws else None
         self._with_sums = frozenset(sums_of(result))
         self._replicates: dict[str, xr.DataArray] = {}
-        self._read: set[str] = set()
+        self._read: list[tuple[str, Mapping[str, Any]]] = []  # measures, and at which labels
+
+    @cached_property
+    def drawn(self) -> "Replicates":
+        """The same measures, along draws of groups with replacement: for ranks and counts."""
+        return Replicates(self.result, draws=True)
 
     def __contains__(self, name: str) -> bool:
         return name in self.result or name in self._with_sums
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """A variable; NAME and NAME_by_layer along `replicate` where the sums of NAME are known."""
+        return self.at(name)
+
+    def _values(self, name: str) -> xr.DataArray:
         if name not in self:
             raise NotMeasured(f"the result has no {name}")
-        self._read.add(measure_behind(name))
         if measure_behind(name) not in self._with_sums:
             return self.result[name]
         if name not in self._replicates:
-            variable = replicates_of(self.result, name)
+            variable = replicates_of(self.result, name, self._counts)
             coords = {dim: self.result[dim] for dim in variable.dims if dim in self.result.coords}
             self._replicates[name] = xr.DataArray(variable.values, coords, variable.dims)
         return self._replicates[name]
 
     def at(self, name: str, **labels: Any) -> xr.DataArray:
         """A variable at labels of some axes; a label that the result lacks is not measured."""
-        values = self[name]
+        values = self._values(name)
         for axis, label in labels.items():
-            if label not in values[axis].values.tolist():
+            if not np.isin(label, values[axis].values).all():
                 raise NotMeasured(f"{name} has no {axis} {label}")
+        self._read.append((measure_behind(name), labels))
         return values.sel(labels)
 
     def with_sums(self, *names: str) -> xr.Dataset:
@@ -85,7 +103,7 @@ class Replicates:
                 raise NotMeasured(f"the result has no {name}")
             if name not in self._with_sums:
                 raise NotMeasured(f"the result has no sums of {name} by group of documents")
-            self._read.add(name)
+            self._read.append((name, {}))
         return self.result
 
     @property
@@ -100,8 +118,13 @@ class Replicates:
 
     @property
     def groups(self) -> int:
-        """How many groups have data for what was read."""
-        return groups_of(self.result, self._read)
+        """How many groups have data for what was read, at its labels: the fewest of any measure."""
+        counts = [
+            groups_of(self.result, [name], labels)
+            for name, labels in self._read
+            if name in self._with_sums
+        ]
+        return min(counts, default=0)
 
     def forget(self) -> None:
         """Forget what was read, before another claim is judged."""
@@ -125,8 +148,9 @@ class Claim:
     rule: str
     measure: Callable[[Replicates], Evidence]
     quantity: Quantity
-    threshold: float | None  # None where nothing is judged
+    threshold: float | None  # the least effect that matters; None where nothing is judged
     side: Literal["above", "below"]
+    is_counted: bool = False  # a rank or a count, whose interval comes from draws of groups
 
 
 def claim(
@@ -136,6 +160,7 @@ def claim(
     above: float | None = None,
     below: float | None = None,
     of: Quantity = ANY,
+    is_counted: bool = False,
 ) -> Callable[[Callable[[Replicates], Evidence]], Claim]:
     """Make a claim of a function that measures it; without a threshold nothing is judged."""
 
@@ -147,7 +172,7 @@ def claim(
         if threshold is not None:
             limit = f"{100 * threshold:g} %" if of.in_percent else f"{threshold:g} {of.unit}"
             rule = f"{statistic}: {side} {limit.strip()}".replace("-", "−")
-        return Claim(sentence, published, rule, measure, of, threshold, side)
+        return Claim(sentence, published, rule, measure, of, threshold, side, is_counted)
 
     return decorate
 
@@ -179,45 +204,82 @@ class JudgedClaim:
     low: float | None = None
     high: float | None = None
     threshold: float | None = None
+    untrained: float | None = None  # of networks of random weights, the one nearest to the claim
 
 
-def judge(claim: Claim, data: Replicates) -> JudgedClaim:
-    """Judge a claim on a result; what the result lacks is stated, not guessed."""
-    data.forget()
+def judge(claim: Claim, data: Replicates, untrained: float | None = None) -> JudgedClaim:
+    """Judge a claim on a result; what the result lacks is stated, not guessed.
+
+    `untrained` is the statistic of the network of random weights that is nearest to the claim.
+    """
     try:
-        evidence = claim.measure(data)
-        estimate = find_interval(evidence.statistic, data.groups, claim.quantity)
+        evidence, estimate = _measure(claim, data)
         if not np.isfinite(estimate.value):
             raise NotMeasured("nothing to compute it from")
     except NotMeasured as reason:
         return _judged(claim, "not measured", str(reason), Interval(np.nan))
-    verdict = _decide(estimate, claim.threshold, claim.side)
+    verdict = _decide(estimate, claim)
     parts = [write_interval(estimate, claim.quantity), evidence.words]
-    if estimate.trouble and not np.isfinite(estimate.low) and verdict != "for comparison":
+    if estimate.trouble and verdict != "for comparison":
         parts.append(estimate.trouble)
-    return _judged(claim, verdict, "; ".join(part for part in parts if part), estimate)
+    if untrained is not None and verdict != "for comparison":
+        parts.append(f"untrained {claim.quantity.write(untrained)} {claim.quantity.unit}".rstrip())
+        is_beyond = estimate.low > untrained if claim.side == "above" else estimate.high < untrained
+        if verdict == "yes" and not is_beyond:
+            verdict = "untrained too"
+    words = "; ".join(part for part in parts if part)
+    return _judged(claim, verdict, words, estimate, untrained)
 
 
-def _judged(claim: Claim, verdict: Verdict, words: str, estimate: Interval) -> JudgedClaim:
+def measure_untrained(claim: Claim, networks: Sequence[xr.Dataset]) -> float | None:
+    """The statistic of the network of random weights that is nearest to what is claimed."""
+    values: list[float] = []
+    for result in networks:
+        try:
+            statistic = claim.measure(Replicates(result)).statistic
+        except NotMeasured:
+            continue
+        value = float(on_all(statistic))
+        if np.isfinite(value):
+            values.append(value)
+    if claim.threshold is None or not values:
+        return None
+    return max(values) if claim.side == "above" else min(values)
+
+
+def _measure(claim: Claim, data: Replicates) -> tuple[Evidence, Interval]:
+    read = data.drawn if claim.is_counted else data
+    read.forget()
+    evidence = claim.measure(read)
+    if claim.is_counted and "replicate" in evidence.statistic.dims:
+        return evidence, resampled_interval(evidence.statistic, read.groups)
+    return evidence, find_interval(evidence.statistic, read.groups, claim.quantity)
+
+
+def _judged(
+    claim: Claim,
+    verdict: Verdict,
+    words: str,
+    estimate: Interval,
+    untrained: float | None = None,
+) -> JudgedClaim:
     ends = (estimate.value, estimate.low, estimate.high)
     value, low, high = (end if np.isfinite(end) else None for end in ends)
     return JudgedClaim(
         claim.sentence, claim.published, words, verdict, claim.rule, value, low, high,
-        claim.threshold,
+        claim.threshold, untrained,
     )  # fmt: skip
 
 
-def _decide(
-    estimate: Interval, threshold: float | None, side: Literal["above", "below"]
-) -> Verdict:
-    if threshold is None:
+def _decide(estimate: Interval, claim: Claim) -> Verdict:
+    if claim.threshold is None:
         return "for comparison"
-    if estimate.trouble == ONE_GROUP:
-        return "not measured"
-    if estimate.low > threshold:
-        return "yes" if side == "above" else "no"
-    if estimate.high < threshold:
-        return "no" if side == "above" else "yes"
+    if not np.isfinite(estimate.low):
+        return "not measured" if estimate.trouble else "unclear"
+    if estimate.low > claim.threshold:
+        return "yes" if claim.side == "above" else "no"
+    if estimate.high < claim.threshold:
+        return "no" if claim.side == "above" else "yes"
     return "unclear"
 
 

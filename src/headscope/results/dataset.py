@@ -48,7 +48,15 @@ _JSON: dict[str, Any] = {
     "options": dict[str, Any],
 }
 _TEXTS = ("study", "model", "corpus")
-_NUMBERS = ("is_causal", "sentences", "tokens", "mean_tokens", "shared_tokens")
+_NUMBERS = (
+    "is_causal",
+    "sentences",
+    "tokens",
+    "mean_tokens",
+    "shared_tokens",
+    "documents",
+    "groups",
+)
 # Dimensions of the variables that are read by name wherever a result is shown.
 _SHAPES = {
     "head_position": ("unit", "axis"),

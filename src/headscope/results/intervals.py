@@ -5,16 +5,25 @@ The interval of a statistic comes from its values with and without each group of
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from headscope.results.replicates import ROUNDING, interval, share_interval, standard_error
+from headscope.results.replicates import (
+    FEWEST_GROUPS,
+    ROUNDING,
+    interval,
+    share_interval,
+    standard_error,
+)
 from headscope.results.tables import Interval as Cell
+from headscope.wording import counted
 
-ONE_GROUP = "all documents are in one group, so the error is unknown"
-NO_SPREAD = "it is the same without any group of documents, so the error is unknown"
+FEW_GROUPS = "{} with data for it, fewer than {}: the error is unknown"
+ALMOST_ONE = 1 - 1e-6  # a correlation of one has no finite z
+NO_SPREAD = "it is exactly the same without any group of documents, so it has no error"
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,7 @@ class Quantity:
     is_signed: bool = False
     is_share: bool = False  # a share has an interval even where every group gives 0, or 1
     in_percent: bool = False
+    scale: Literal["", "log", "fisher"] = ""  # on which its error is alike to both sides
 
     def write(self, number: float, digits: int = 2) -> str:
         """A number without its unit: −0.03, +4.1."""
@@ -41,9 +51,8 @@ SHARE = Quantity("", 0.0, 1.0, is_share=True)
 PERCENT = Quantity("%", 0.0, 1.0, is_share=True, in_percent=True)
 DIFFERENCE = Quantity("", -1.0, 1.0, is_signed=True)  # of two shares
 PERCENT_DIFFERENCE = Quantity("%", -1.0, 1.0, is_signed=True, in_percent=True)
-CORRELATION = Quantity("", -1.0, 1.0)
-SIGNED_CORRELATION = Quantity("", -1.0, 1.0, is_signed=True)
-TIMES = Quantity("×")
+CORRELATION = Quantity("", -1.0, 1.0, is_signed=True, scale="fisher")
+TIMES = Quantity("×", 0.0, scale="log")
 
 
 @dataclass(frozen=True)
@@ -93,15 +102,47 @@ def find_intervals(
         total = groups if weight is None else weight
         low, high = share_interval(values[0], error, groups, total, counted=is_counted)
     else:
-        low, high = interval(values[0], error, groups, least=quantity.least, most=quantity.most)
+        low, high = _on_scale(values, groups, quantity)
     intervals: list[Interval] = []
     for place, value in enumerate(values[0].tolist()):
-        if groups[place] < 2:
-            intervals.append(Interval(value, trouble=ONE_GROUP))
+        if groups[place] < FEWEST_GROUPS:
+            trouble = FEW_GROUPS.format(counted(int(groups[place]), "groups"), FEWEST_GROUPS)
+            intervals.append(Interval(value, trouble=trouble))
         else:
-            trouble = "" if error[place] > ROUNDING else NO_SPREAD
-            intervals.append(Interval(value, float(low[place]), float(high[place]), trouble))
+            ends = float(low[place]), float(high[place])
+            is_exact = error[place] <= ROUNDING and not quantity.is_share
+            if is_exact:
+                intervals.append(Interval(value, value, value, NO_SPREAD))
+            else:  # rounding alone crosses the value
+                intervals.append(Interval(value, min(ends[0], value), max(ends[1], value)))
     return intervals
+
+
+def _on_scale(
+    values: Float[np.ndarray, "replicate item"], groups: Int[np.ndarray, "item"], quantity: Quantity
+) -> tuple[Float[np.ndarray, "item"], Float[np.ndarray, "item"]]:
+    """value ± t·error on the scale of the quantity: Fisher's z of correlations, logs of factors."""
+    with np.errstate(all="ignore"):
+        if quantity.scale == "fisher":
+            values = np.arctanh(values.clip(-ALMOST_ONE, ALMOST_ONE))
+        elif quantity.scale == "log":
+            values = np.log(values)
+        low, high = interval(values[0], standard_error(values, groups), groups)
+        if quantity.scale == "fisher":
+            low, high = np.tanh(low), np.tanh(high)
+        elif quantity.scale == "log":
+            low, high = np.exp(low), np.exp(high)
+        low, high = np.maximum(low, quantity.least), np.minimum(high, quantity.most)
+    return low, high
+
+
+def resampled_interval(draws: xr.DataArray, groups: int) -> Interval:
+    """A rank or count with the middle 95 % of its draws of groups with replacement."""
+    value, *drawn = draws.values.tolist()
+    if groups < FEWEST_GROUPS:
+        return Interval(value, trouble=FEW_GROUPS.format(counted(groups, "groups"), FEWEST_GROUPS))
+    low, high = np.nanquantile(drawn, (0.025, 0.975))
+    return Interval(value, float(min(low, value)), float(max(high, value)))
 
 
 def write_interval(estimate: Interval, quantity: Quantity = ANY) -> str:

@@ -64,17 +64,26 @@ def nth_largest(values: xr.DataArray, place: int) -> xr.DataArray:
     return xr.apply_ufunc(pick, values, input_core_dims=[dims])
 
 
-def majority_gap(values: xr.DataArray, count: int, layers: Sequence[int]) -> xr.DataArray:
-    """Positive exactly if more than half of the `count` largest values lie in some layers.
+def share_of_top(values: xr.DataArray, count: int, layers: Sequence[int]) -> xr.DataArray:
+    """Of the `count` heads with the largest values, the share that lies in some layers."""
+    rows = values.transpose(..., "layer", "head")
+    is_inside = np.isin(rows["layer"].values, layers)[:, None] & np.ones(rows.sizes["head"], bool)
 
-    Of the n largest at least m lie inside if the m-th largest inside is larger than the
-    (n − m + 1)-th largest outside; the difference of the two varies smoothly with the data.
-    """
-    need = count // 2 + 1
-    inside, outside = values.sel(layer=list(layers)), values.drop_sel(layer=list(layers))
-    return nth_largest(inside, need) - nth_largest(outside, count - need + 1)
+    def share(array: np.ndarray) -> np.ndarray:
+        flat = np.nan_to_num(array, nan=-np.inf).reshape(*array.shape[:-2], -1)
+        top = np.argsort(-flat, axis=-1, kind="stable")[..., :count]
+        return is_inside.ravel()[top].mean(-1)
+
+    return xr.apply_ufunc(share, rows, input_core_dims=[["layer", "head"]])
+
+
+def share_below(values: xr.DataArray, place: dict[str, int]) -> xr.DataArray:
+    """The share of all values that are lower than the one at a place."""
+    dims = [dim for dim in values.dims if dim != "replicate"]
+    return (values < values.sel(place)).mean(dims)
 
 
 def lead(by_layer: xr.DataArray, layers: Sequence[int]) -> xr.DataArray:
     """The largest value of some layers − the largest of the others."""
-    return majority_gap(by_layer, 1, layers)
+    inside, outside = by_layer.sel(layer=list(layers)), by_layer.drop_sel(layer=list(layers))
+    return nth_largest(inside, 1) - nth_largest(outside, 1)

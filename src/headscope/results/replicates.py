@@ -10,14 +10,14 @@ Replicates lie along a first axis: place 0 is the statistic on everything, place
 group g.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from headscope.results.measure import Baseline, measure_names, measure_of
@@ -26,6 +26,8 @@ GROUPS = 32  # fewer widen the intervals, more take memory
 CONFIDENCE = 0.95
 ROUNDING = 1e-12  # an error no larger than this is none
 LEAST_EFFECT = 0.01  # in the measure's own unit: a smaller advance on a baseline is no find
+FEWEST_GROUPS = 8  # with data for a statistic, below which nothing is said of its error
+DRAWS = 400  # of groups with replacement, for ranks and counts
 
 Array = np.ndarray
 
@@ -47,12 +49,28 @@ def group_of(document: str) -> int:
 
 
 def ratio_replicates(
-    numerator: Float[Array, "group *item"], denominator: Float[Array, "group *part"]
+    numerator: Float[Array, "group *item"],
+    denominator: Float[Array, "group *part"],
+    counts: Int[Array, "draw group"] | None = None,
 ) -> Float[Array, "replicate *item"]:
-    """Σx / Σy over all groups, and over all but each one; NaN where nothing is left."""
-    x, y = _leave_out(numerator), _leave_out(denominator)
+    """Σx / Σy over all groups, and over all but each one; NaN where nothing is left.
+
+    With `counts` the further replicates are draws, in which every group counts that often.
+    """
+    if counts is None:
+        x, y = _leave_out(numerator), _leave_out(denominator)
+    else:
+        times = np.concatenate([np.ones_like(counts[:1]), counts])
+        x, y = (np.tensordot(times, sums, 1) for sums in (numerator, denominator))
     with np.errstate(all="ignore"):
         return np.where(y > 0, x / y, np.nan)
+
+
+def draw_groups(result: xr.Dataset) -> Int[Array, "draw group"]:
+    """How often every group that has data is drawn, in DRAWS draws with replacement."""
+    has_data = _has_data(result, sums_of(result))
+    share = has_data / max(has_data.sum(), 1)
+    return np.random.default_rng(0).multinomial(int(has_data.sum()), share, DRAWS)
 
 
 def _leave_out(sums: Float[Array, "group *item"]) -> Float[Array, "replicate *item"]:
@@ -286,14 +304,19 @@ def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dat
     return result.drop_vars([name for name in replicates if name in result]).assign(replicates)
 
 
-def replicates_of(result: xr.Dataset, name: str) -> xr.Variable:
-    """One measure of a result along a new first dimension `replicate`, or NAME_by_layer."""
+def replicates_of(
+    result: xr.Dataset, name: str, counts: Int[Array, "draw group"] | None = None
+) -> xr.Variable:
+    """One measure of a result along a new first dimension `replicate`, or NAME_by_layer.
+
+    With `counts` (see `draw_groups`) the replicates are draws of groups.
+    """
     measure = measure_behind(name)
     x, y = _sums(result, measure)
     if name != measure:
         y = y if "head" in y.dims else y.set_dims({"head": x.sizes["head"], **y.sizes})
         x, y = x.sum("head"), y.sum("head")
-    return _replicate(x, y)
+    return _replicate(x, y, counts)
 
 
 def measure_behind(name: str) -> str:
@@ -363,26 +386,42 @@ def sums_of(result: xr.Dataset) -> list[str]:
     return [str(name).removesuffix(ends) for name in result.data_vars if str(name).endswith(ends)]
 
 
-def groups_of(result: xr.Dataset, names: Iterable[str] | None = None) -> int:
+def groups_of(
+    result: xr.Dataset,
+    names: Iterable[str] | None = None,
+    labels: Mapping[str, Any] | None = None,
+) -> int:
     """How many groups have any data of some measures, or of all: the degrees of freedom plus one.
 
-    Names without sums over groups are passed over.
+    With `labels` of some axes only groups in which they occur count. Names without sums over groups
+    are passed over.
     """
     measures = sums_of(result)
     chosen = measures if names is None else [name for name in measures if name in set(names)]
-    if not chosen:
-        return 0
-    known = np.zeros(result.sizes["group"], dtype=bool)
-    for name in chosen:
-        weight = result.variables[f"{name}_denominator"].transpose("group", ...).values
-        known |= (weight > 0).reshape(len(weight), -1).any(1)
-    return int(known.sum())
+    return int(_has_data(result, chosen, labels or {}).sum()) if chosen else 0
+
+
+def _has_data(
+    result: xr.Dataset, names: Iterable[str], labels: Mapping[str, Any] | None = None
+) -> Bool[Array, "group"]:
+    has_data = np.zeros(result.sizes.get("group", 0), dtype=bool)
+    for name in names:
+        x, y = (result[f"{name}_{part}"] for part in ("numerator", "denominator"))
+        at = {axis: label for axis, label in (labels or {}).items() if axis in x.dims}
+        # The shares of all labels have one denominator: there a label occurs where it has a share.
+        weight = x.sel(at) if set(at) - set(y.dims) else y.sel(at)
+        values = weight.transpose("group", ...).values
+        has_data |= (values > 0).reshape(len(values), -1).any(1)
+    return has_data
 
 
 def _sums(result: xr.Dataset, name: str) -> tuple[xr.Variable, xr.Variable]:
     return result.variables[f"{name}_numerator"], result.variables[f"{name}_denominator"]
 
 
-def _replicate(numerator: xr.Variable, denominator: xr.Variable) -> xr.Variable:
+def _replicate(
+    numerator: xr.Variable, denominator: xr.Variable, counts: Int[Array, "draw group"] | None
+) -> xr.Variable:
     dims = [dim for dim in numerator.dims if dim != "group"]
-    return xr.Variable(("replicate", *dims), ratio_replicates(*aligned(numerator, denominator)))
+    replicates = ratio_replicates(*aligned(numerator, denominator), counts)
+    return xr.Variable(("replicate", *dims), replicates)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ VERDICTS: Mapping[Verdict, tuple[str, str]] = {
     "yes": ("holds", "hold"),
     "no": ("does not hold", "do not hold"),
     "unclear": ("is unclear", "are unclear"),
+    "untrained too": ("holds for untrained networks, too", "hold for untrained networks, too"),
     "not measured": ("was not measured", "were not measured"),
     "for comparison": ("is for comparison", "are for comparison"),
 }
@@ -93,8 +95,12 @@ def make_statements(
     claims: Iterable[Claim],
     choices: Callable[[xr.Dataset], Sequence[Choice]],
     result: xr.Dataset,
+    untrained: Mapping[str, float | None] = MappingProxyType({}),
 ) -> Statements:
-    """Everything that the declarations of a study say of a result."""
+    """Everything that the declarations of a study say of a result.
+
+    `untrained` has the statistic of every claim for networks of random weights, by its sentence.
+    """
     made: list[Table] = []
     for table in tables:
         if all(name in result for name in table.needs):
@@ -105,7 +111,7 @@ def make_statements(
                     Table(table.name, table.title, table.caption, columns, rows, file, table.narrow)
                 )
     data = Replicates(result)
-    judged = tuple(judge(claim, data) for claim in claims)
+    judged = tuple(judge(claim, data, untrained.get(claim.sentence)) for claim in claims)
     return Statements(tuple(made), judged, tuple(choices(result)))
 
 

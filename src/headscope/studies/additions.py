@@ -21,7 +21,7 @@ from headscope.metrics.metric import Metric
 from headscope.portrait.evidence import EvidenceStage
 from headscope.portrait.stage import MEASURES as PORTRAIT_MEASURES
 from headscope.portrait.stage import PortraitStage
-from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
+from headscope.results.claims import Claim, Evidence, NotMeasured, Replicates, claim, on_all
 from headscope.results.intervals import CORRELATION, Quantity, find_interval
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
 from headscope.results.replicates import groups_of
@@ -46,6 +46,7 @@ WEIGHTS = Option(
     choices=("raw", "norm", "both"),
 )
 HALF = 0.5
+FLOOR = 0.1  # of attention, below which there is nothing that could shrink
 _NOTES = {
     "norm": "Every weight a[i, j] is here a[i, j]·‖v_j W_O‖, each row divided by its sum "
     "(Kobayashi et al. 2020); gradients are those of the weights as they are. ",
@@ -116,6 +117,8 @@ def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
         """Mean over heads with norms / mean over heads without; needs weights=both."""
         raw, norm = (data.at(read, **at).mean(("layer", "head")) for read in (name, f"{name}_norm"))
         given, attended = float(on_all(norm)), float(on_all(raw))
+        if attended < FLOOR:
+            raise NotMeasured(f"{what} gets only {attended:.3f} of attention")
         return Evidence(norm / raw, f"{given:.3f} of what is given, {attended:.3f} of attention")
 
     return sink_shrinks

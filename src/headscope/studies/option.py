@@ -20,6 +20,7 @@ from headscope.results import dataset as results
 from headscope.text.alignment import BARE, JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from headscope.wording import counted, shorten
 
+FEW_DOCUMENTS = 20  # below which intervals hold less often than they say: docs/statistics.md
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 NOTHING = ("none", "null")
 NOUNS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
@@ -160,6 +161,21 @@ NO_TREES = (
     "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
 )
 NO_NEXT = "a causal model cannot see the next token"
+
+
+def say_errors(result: xr.Dataset) -> str:
+    """What errors are over, in how many groups, and what they do not tell."""
+    documents, groups = result.attrs.get("documents", 0), result.attrs.get("groups", 0)
+    if result.attrs.get("unit_of_error") == "sentence":
+        few = counted(documents, "documents") if documents else "no documents"
+        return (
+            f"Errors are over sentences in {counted(groups, 'groups')}, for the corpus has {few}: "
+            "they say how these texts vary, nothing of others."
+        )
+    said = f"Errors are over {counted(documents, 'documents')} in {counted(groups, 'groups')}."
+    if documents < FEW_DOCUMENTS:
+        said += f" With fewer than {FEW_DOCUMENTS} documents, intervals are too narrow for some."
+    return said
 
 
 def say_words(result: xr.Dataset, prefix: str = "") -> str:

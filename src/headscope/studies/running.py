@@ -25,7 +25,7 @@ from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading,
 from headscope.results import dataset
 from headscope.results.dataset import check_result, without_stack
 from headscope.results.measure import attach
-from headscope.results.replicates import add_q_values
+from headscope.results.replicates import add_q_values, groups_of
 from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
@@ -33,7 +33,8 @@ from headscope.studies.draw import count_copies, pick_documents
 from headscope.studies.option import Option
 from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
-from headscope.text.corpus import Corpus
+from headscope.studies.untrained import ATTRIBUTE as UNTRAINED
+from headscope.text.corpus import Corpus, count_documents
 from headscope.workers import Engine, Pool, find_engine
 from headscope.workers.threads import use_threads
 
@@ -117,6 +118,11 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
         }
     )
     result = run_stages(study.stages(setup), setup, run, pool, result)
+    result = result.assign_attrs(
+        unit_of_error="document" if setup.has_documents else "sentence",
+        documents=count_documents(setup.corpus),
+        groups=groups_of(result),
+    )
     with use_threads(run.threads):
         result = _with_statements(study, setup, study.derive(result))
     if setup.model.is_encoder_decoder:
@@ -158,7 +164,8 @@ def _with_statements(study: Study, setup: Setup, result: xr.Dataset) -> xr.Datas
         if measure.name in study.published:
             measures[place] = replace(measure, published=study.published[measure.name])
     result = add_q_values(attach(result, measures))
-    statements = make_statements(study.tables, study.claims, study.choices, result)
+    untrained = json.loads(result.attrs.pop(UNTRAINED, "{}"))
+    statements = make_statements(study.tables, study.claims, study.choices, result, untrained)
     return write_statements(result, statements)
 
 

@@ -16,12 +16,14 @@ from headscope.errors import RunError
 from headscope.metrics.metric import Metric
 from headscope.model.inputs.frame import Bos
 from headscope.model.model import Model
+from headscope.model.untrained import why_no_untrained
 from headscope.results.claims import Claim
 from headscope.results.measure import Measure, Published
 from headscope.results.statements import Choice, Tabulation
 from headscope.studies.draw import draw_sentences
 from headscope.studies.option import Option
 from headscope.studies.question import InputKind, find_left_out, make_parts
+from headscope.studies.untrained import UNTRAINED, UntrainedNetworks
 from headscope.text.corpus import Corpus
 from headscope.text.readers.lines import Layout
 
@@ -82,7 +84,9 @@ class Study:
 
     def left_out(self, setup: Setup) -> dict[str, str]:
         """What this model or corpus cannot support, with the reason."""
-        return find_left_out(self.inputs, setup)
+        left_out = find_left_out(self.inputs, setup)
+        reason = why_no_untrained(setup.model) if setup.options.get(UNTRAINED.name) else None
+        return left_out if reason is None else {**left_out, UNTRAINED.name: reason}
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options of a run: the defaults, and what was given instead, checked."""
@@ -98,8 +102,9 @@ class Study:
 
     def stages(self, setup: Setup) -> tuple[Stage[Any], ...]:
         """All work of a run, in its order."""
-        measuring = MeasureShards(partial(make_parts, self.inputs), self.remedy)
-        return measuring, *self.later_stages
+        parts = partial(make_parts, self.inputs)
+        beside = UntrainedNetworks(parts, self.derive, self.claims)
+        return MeasureShards(parts, self.remedy), *self.later_stages, beside
 
     def metrics(self, setup: Setup) -> dict[str, Metric]:
         """All metrics of all parts by name."""

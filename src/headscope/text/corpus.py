@@ -1,5 +1,6 @@
 """A corpus: sentences on disk, read a few at a time, with a fingerprint of what they say."""
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -181,14 +182,14 @@ def values_of(corpus: Corpus, field: Field) -> set[str]:
     return {value for value in values if value is not None}
 
 
-def count_documents(corpus: Corpus, most: int) -> int:
+def count_documents(corpus: Corpus, most: float = math.inf) -> int:
     """How many documents have a name, counted up to `most`; only their column is read."""
     names: set[str] = set()
     for table in columns_of(corpus, "document"):
         names.update(table.column(0).unique().to_pylist())
         names.discard("")
         if len(names) >= most:
-            return most
+            return int(most)
     return len(names)
 
 

@@ -77,7 +77,9 @@ def test_the_share_of_separators_is_held_against_one_half(
 def test_separators_look_at_separators_in_more_than_nine_of_ten(
     share: float, noise: float, wanted: str
 ) -> None:
-    result = put_layers(surface(), "sep_to_sep", range(5, 10), share, noise)
+    rare = put_layers(surface(), "sep_to_sep", range(5, 10), share, noise)
+    assert claim("There [SEP]", rare).measured == "attention to [SEP] is only 0.20 in layers 5–9"
+    result = put_layers(rare, "special_share", range(5, 10), 0.6, special="sep")
     assert claim("There [SEP]", result).holds == wanted
 
 
@@ -107,7 +109,7 @@ def test_layers_that_vary_together_widen_the_error_of_their_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late", "noise", "wanted"), [(0.1, 0.01, "yes"), (0.9, 0.01, "no"), (0.2, 0.5, "unclear")]
+    ("late", "noise", "wanted"), [(0.1, 0.01, "yes"), (0.9, 0.01, "no"), (0.18, 0.5, "unclear")]
 )
 def test_a_fading_gradient_is_judged_relative_to_all_attention(
     late: float, noise: float, wanted: str
@@ -128,7 +130,7 @@ def test_a_gradient_cannot_fade_where_little_attention_goes_to_separators() -> N
 
 
 @pytest.mark.parametrize(
-    ("low", "noise", "wanted"), [(0.4, 0.01, "yes"), (0.1, 0.01, "no"), (0.2, 0.3, "unclear")]
+    ("low", "noise", "wanted"), [(0.4, 0.01, "yes"), (0.1, 0.01, "no"), (0.3, 0.3, "unclear")]
 )
 def test_broad_attention_is_low_if_the_first_third_has_more_entropy(
     low: float, noise: float, wanted: str
@@ -138,7 +140,7 @@ def test_broad_attention_is_low_if_the_first_third_has_more_entropy(
 
 
 @pytest.mark.parametrize(
-    ("last", "noise", "wanted"), [(0.4, 0.01, "yes"), (0.1, 0.01, "no"), (0.205, 0.5, "unclear")]
+    ("last", "noise", "wanted"), [(0.4, 0.01, "yes"), (0.1, 0.01, "no"), (0.3, 0.5, "unclear")]
 )
 def test_cls_is_broad_at_the_end_if_no_other_upper_layer_has_more(
     last: float, noise: float, wanted: str

@@ -446,12 +446,13 @@ export interface JudgedClaim {
   claim: string;
   published: string;
   measured: string;
-  holds: "for comparison" | "no" | "not measured" | "unclear" | "yes";
+  holds: "for comparison" | "no" | "not measured" | "unclear" | "untrained too" | "yes";
   rule: string;
   value: number | null;
   low: number | null;
   high: number | null;
   threshold: number | null;
+  untrained: number | null;
 }
 
 /** How two runs relate, matched heads, and the largest differences of heads and of layers. */

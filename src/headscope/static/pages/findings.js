@@ -74,8 +74,8 @@ function claimTable(findings) {
       "p",
       { class: "caption" },
       "Measured with 95 % intervals and judged by them when the run was finished: yes or no " +
-        "if the whole interval lies on one side of the threshold, else unclear. The report has " +
-        "the same verdicts.",
+        "if the whole interval lies on one side of the threshold, else unclear; untrained too " +
+        "if networks of random weights show the same. The report has the same verdicts.",
     ),
   );
 }

@@ -28,8 +28,9 @@ from headscope.studies.clark2019.probes import exhibits as word_exhibits
 from headscope.studies.clark2019.probes import inputs as words
 from headscope.studies.clark2019.probes.inputs import TREES
 from headscope.studies.clark2019.published import OF_MEASURES
-from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, Option, say_words
+from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, Option, say_errors, say_words
 from headscope.studies.study import Study
+from headscope.studies.untrained import UNTRAINED
 
 # Of metrics that may find nothing to count: the count, the variables made of it, and the reason.
 COUNTED = (
@@ -135,7 +136,7 @@ def _measured(result: xr.Dataset) -> dict[str, np.ndarray]:
 
 NOTES = (
     "Each segment is averaged over its rows first, [CLS], [SEP] and punctuation included, then all "
-    "segments weigh the same; bars show two standard errors over segments. Punctuation is exactly "
+    "segments weigh the same; bars show two standard errors. Punctuation is exactly "
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
 
@@ -186,6 +187,7 @@ STUDY = Study(
         DOCUMENTS,
         additions.WEIGHTS,
         additions.IMPORTANCE,
+        UNTRAINED,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -209,7 +211,9 @@ STUDY = Study(
     check=words.check_files,
     bos=words.bos_of_inputs,
     draw=draw_segments,
-    notes=lambda result: f"{additions.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
+    notes=lambda result: " ".join(
+        (f"{additions.note(result)}{NOTES}", say_errors(result), say_words(result, TREES))
+    ).strip(),
     unit="segments",
 )
 

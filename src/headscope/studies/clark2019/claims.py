@@ -35,8 +35,8 @@ from headscope.results.intervals import (
 from headscope.results.ranks import (
     layers_between,
     lead,
-    majority_gap,
     name_layers,
+    share_of_top,
     top_heads,
 )
 from headscope.studies.additions import sink_claim
@@ -61,6 +61,13 @@ from headscope.studies.option import NO_NEXT
 from headscope.wording import counted
 
 LITTLE = 0.1  # of a head's attention
+# The least effects that matter: with enough documents any difference is there.
+CLEAR_SHARE = 0.02  # of attention
+CLEAR_ENTROPY = 0.1  # nats
+CLEAR_GRADIENT = 0.1  # of the mean gradient
+CLEAR_DIVERGENCE = 0.01
+CLEAR_ACCURACY = 0.02  # of words, mentions or governors
+MOST_LOW = 0.6  # of the heads; half of them may lie in half of the layers by chance
 MOSTLY = published.MOSTLY  # "more than half of their attention"
 LARGE = 0.3  # of a layer's attention to [SEP]; below it there is nothing that could fade
 SEPARATOR_DEPTH = (5 / 12, 10 / 12)  # layers 6–10 of BERT's 12, counted from 1
@@ -112,21 +119,23 @@ def _check_sees_next(data: Replicates) -> None:
 @claim(
     "Next-token heads are in the lower layers.",
     f"{published.NEXT_HEADS} of {published.NEXT_HEADS} in the lower half",
-    above=0.0,
-    of=SIGNED,
+    above=MOST_LOW,
+    of=SHARE,
+    is_counted=True,
 )
 def next_heads_are_low(data: Replicates) -> Evidence:
-    """Most of the heads above 0.5 in the first half of the layers: the share of the head that
-    makes a majority inside, less that of its rival outside."""
+    """Of the heads above 0.5 the share that lies in the first half of the layers."""
     _check_sees_next(data)
     shares = data.at("offset_share", offset=1)
     count = int((on_all(shares) > MOSTLY).sum())
     if not count:
         raise NotMeasured("no head looks mostly at the next token")
     half = layers_between(data.layers, 0, 1 / 2)
-    gap = or_not_measured(majority_gap(shares, count, half), FEW_LAYERS)
-    inside = sum(layer in half for layer, _, _ in top_heads(on_all(shares), count))
-    return Evidence(gap, f"{inside} of {count} in layers {half[0]}–{half[-1]}")
+    if len(half) == len(data.layers):
+        raise NotMeasured(FEW_LAYERS)
+    inside = share_of_top(shares, count, half)
+    words = f"{round(count * float(on_all(inside)))} of {count} in {name_layers(half)}"
+    return Evidence(inside, words)
 
 
 @claim(
@@ -144,7 +153,12 @@ def most_look_little_at_themselves(data: Replicates) -> Evidence:
     return Evidence(shares.median(("layer", "head")), words)
 
 
-@claim("[CLS] is looked at in early layers.", "early heads attend to [CLS]", above=0.0, of=SIGNED)
+@claim(
+    "[CLS] is looked at in early layers.",
+    "early heads attend to [CLS]",
+    above=CLEAR_SHARE,
+    of=SIGNED,
+)
 def cls_is_early(data: Replicates) -> Evidence:
     """Mean share of the first third of the layers, less that of the rest."""
     return _third_less_rest(data, "cls", 0)
@@ -153,7 +167,7 @@ def cls_is_early(data: Replicates) -> Evidence:
 @claim(
     "Full stops and commas are looked at in deep layers.",
     "deep heads attend to punctuation",
-    above=0.0,
+    above=CLEAR_SHARE,
     of=SIGNED,
 )
 def punctuation_is_deep(data: Replicates) -> Evidence:
@@ -192,22 +206,20 @@ def separators_get_most(data: Replicates) -> Evidence:
 )
 def separators_look_at_separators(data: Replicates) -> Evidence:
     """Mean share at the same depth."""
+    _check_separators(data)
     return Evidence(_separator_share(data, "sep_to_sep"), _in_separator_layers(data))
 
 
 @claim(
     "Where attention to [SEP] is large, it matters little to the loss.",
     "gradients to [SEP] become very small",
-    below=0.0,
+    below=-CLEAR_GRADIENT,
     of=SIGNED,
 )
 def gradients_fade(data: Replicates) -> Evidence:
     """Where at least 0.3 goes to [SEP]: the gradient to it relative to all, less the same in the
     first third of the layers."""
-    share = float(on_all(_separator_share(data, "special_share")))
-    if share < LARGE:
-        where = _in_separator_layers(data)
-        raise NotMeasured(f"attention to [SEP] is only {share:.2f} {where}")
+    _check_separators(data)
     to_sep, to_all = (data.at("gradient_by_layer", target=name) for name in ("sep", "unmasked"))
     relative = to_sep / to_all
     early = relative.sel(layer=layers_between(data.layers, 0, 4 / 12)).mean("layer")
@@ -215,6 +227,13 @@ def gradients_fade(data: Replicates) -> Evidence:
     gap = or_not_measured(late - early, NO_SEPARATOR)
     words = f"{float(on_all(early)):.2f} → {float(on_all(late)):.2f} of the mean gradient"
     return Evidence(gap, words)
+
+
+def _check_separators(data: Replicates) -> None:
+    """Refuse to judge what heads do with attention to [SEP] that is not there."""
+    share = float(on_all(_separator_share(data, "special_share")))
+    if share < LARGE:
+        raise NotMeasured(f"attention to [SEP] is only {share:.2f} {_in_separator_layers(data)}")
 
 
 def _separator_layers(data: Replicates) -> list[int]:
@@ -235,7 +254,7 @@ def _separator_share(data: Replicates, name: str) -> xr.DataArray:
 @claim(
     "Broad attention is found in the lower layers.",
     "some heads of the lower layers attend very broadly",
-    above=0.0,
+    above=CLEAR_ENTROPY,
     of=NATS,
 )
 def broad_heads_are_low(data: Replicates) -> Evidence:
@@ -250,7 +269,7 @@ def broad_heads_are_low(data: Replicates) -> Evidence:
 @claim(
     "In the last layer [CLS] attends broadly.",
     f"{published.CLS_ENTROPY} nats",
-    above=0.0,
+    above=CLEAR_ENTROPY,
     of=NATS,
 )
 def cls_is_broad_at_the_end(data: Replicates) -> Evidence:
@@ -278,7 +297,7 @@ def uniform_entropy(data: Replicates) -> Evidence:
 @claim(
     "Heads of one layer behave alike.",
     "heads of the same layer are often close on the map",
-    below=0.0,
+    below=-CLEAR_DIVERGENCE,
     of=SIGNED,
 )
 def layers_cluster(data: Replicates) -> Evidence:
@@ -342,7 +361,7 @@ def _finds_relation(relation: str) -> Claim:
     @claim(
         f"A head finds {relation} better than any fixed offset.",
         f"{accuracy} against {baseline} ({offset:+d}){REMARKS.get(relation, '')}",
-        above=0.0,
+        above=CLEAR_ACCURACY,
         of=PERCENT_DIFFERENCE,
     )
     def finds_relation(data: Replicates) -> Evidence:
@@ -380,7 +399,7 @@ def no_head_parses(data: Replicates) -> Evidence:
 @claim(
     "Dependents look at their heads rather than the other way round.",
     "all rows of Table 1 but pobj",
-    above=0.0,
+    above=CLEAR_ACCURACY,
     of=PERCENT_DIFFERENCE,
 )
 def dependents_look_at_heads(data: Replicates) -> Evidence:
@@ -422,7 +441,7 @@ NEAR = 0.05  # how much less than the rules still comes near to them; the paper'
 @claim(
     "A head resolves coreference better than matching head words.",
     f"{TABLE2[published.BEST_HEAD][0]} against {TABLE2['head_match'][0]}",
-    above=0.0,
+    above=CLEAR_ACCURACY,
     of=PERCENT_DIFFERENCE,
 )
 def resolves_better_than_matching(data: Replicates) -> Evidence:
@@ -462,7 +481,7 @@ def _less_system(data: Replicates, system: str) -> Evidence:
     "{} against {}, of all {} against {}".format(
         *(TABLE2[system][kind] for kind in (3, 0) for system in (published.BEST_HEAD, "head_match"))
     ),
-    above=0.0,
+    above=CLEAR_ACCURACY,
     of=Quantity("%", -2.0, 2.0, is_signed=True, in_percent=True),
 )
 def resolves_nominals(data: Replicates) -> Evidence:
@@ -496,7 +515,7 @@ def _better_probe(better: str, worse: str, sentence: str) -> Claim:
     @claim(
         sentence,
         f"{TABLE3[better]} against {TABLE3[worse]}",
-        above=0.0,
+        above=CLEAR_ACCURACY,
         of=PERCENT_DIFFERENCE,
     )
     def better_probe(data: Replicates) -> Evidence:
@@ -538,13 +557,15 @@ PROBES = (
 
 # Attention to delimiters as doing nothing.
 OBJECTS = {"obj", "dobj"}
+CLEAR_NOOP = 0.05  # of a word's attention
+REST = 0.1  # of the attention of words, below which none of them rest on delimiters
 NO_HEAD = "no head finds a relation clearly better than a fixed offset"
 
 
 @claim(
     "Heads look at delimiters where the relation they find does not apply.",
     "words that a head has nothing to do for attend to [SEP]",
-    above=0.0,
+    above=CLEAR_NOOP,
     of=DIFFERENCE,
 )
 def delimiters_mean_nothing(data: Replicates) -> Evidence:
@@ -553,6 +574,7 @@ def delimiters_mean_nothing(data: Replicates) -> Evidence:
     rows = _clear_rows(data)
     pairs = [pair_of(data, row) for row in rows]
     applies, other = (float(np.mean([on_all(pair[end]) for pair in pairs])) for end in range(2))
+    _check_rest(max(applies, other))
     named = ", ".join(row.relation for row in rows[:5]) + (" …" if len(rows) > 5 else "")
     words = f"{applies:.2f} where it applies, {other:.2f} elsewhere; {named}"
     return Evidence(_mean_of([elsewhere - here for here, elsewhere in pairs]), words)
@@ -561,7 +583,7 @@ def delimiters_mean_nothing(data: Replicates) -> Evidence:
 @claim(
     "So it is with the head that finds direct objects.",
     "8-10: words that are no direct object attend to [SEP]",
-    above=0.0,
+    above=CLEAR_NOOP,
     of=DIFFERENCE,
 )
 def objects_head_does_nothing(data: Replicates) -> Evidence:
@@ -570,17 +592,16 @@ def objects_head_does_nothing(data: Replicates) -> Evidence:
     if row is None or row.words < ENOUGH:
         raise NotMeasured("the corpus has too few direct objects")
     here, elsewhere = pair_of(data, row)
-    words = (
-        f"{_name(data, row)}: {float(on_all(here)):.2f} where it applies, "
-        f"{float(on_all(elsewhere)):.2f} elsewhere"
-    )
+    applies, other = float(on_all(here)), float(on_all(elsewhere))
+    _check_rest(max(applies, other))
+    words = f"{_name(data, row)}: {applies:.2f} where it applies, {other:.2f} elsewhere"
     return Evidence((elsewhere - here).reset_coords(drop=True), words)
 
 
 @claim(
-    "There the loss depends less on it.",
+    "Where the relation does not apply, the loss depends less on attention to delimiters.",
     "expected of a no-op; the paper shows gradients by layer",
-    below=1.0,
+    below=0.9,
     of=Quantity("×", least=0.0),
 )
 def loss_depends_less(data: Replicates) -> Evidence:
@@ -588,8 +609,15 @@ def loss_depends_less(data: Replicates) -> Evidence:
     applies."""
     rows = _clear_rows(data)
     pairs: list[Pair] = [pair_of(data, row, GRADIENT) for row in rows]
-    words = f"of {len(rows)} relations, elsewhere relative to where it applies"
+    of = f"mean over {len(rows)} relations" if len(rows) > 1 else rows[0].relation
+    words = f"{of}, elsewhere relative to where it applies"
     return Evidence(_mean_of([elsewhere / here for here, elsewhere in pairs]), words)
+
+
+def _check_rest(share: float) -> None:
+    """Refuse to judge what heads do with attention that is not there."""
+    if share < REST:
+        raise NotMeasured(f"delimiters get at most {share:.2f} of the attention of these heads")
 
 
 def _clear_rows(data: Replicates) -> list[BestHead]:

@@ -27,8 +27,9 @@ from headscope.studies.luger2026.kinds import BEHAVIOUR, behaviour
 from headscope.studies.luger2026.metrics import KINDS_OF_INPUT, RECORD_OPTIONS
 from headscope.studies.luger2026.tables import KINDS_TABLE
 from headscope.studies.luger2026.vectors import Vectors
-from headscope.studies.option import ATTENTION, BOS, DOCUMENTS, Option
+from headscope.studies.option import ATTENTION, BOS, DOCUMENTS, Option, say_errors
 from headscope.studies.study import Figure, Study
+from headscope.studies.untrained import UNTRAINED
 
 SINK_RATE = replace(surface.SINK_RATE, formula="heads with first_share > 0.3 / heads",
                     cost="from first_share alone")  # fmt: skip
@@ -44,8 +45,8 @@ def notes(result: xr.Dataset) -> str:
     """How to read the numbers of this study."""
     return (
         "Inputs are consecutive stretches of raw text. Nothing is left out of a row: attention to "
-        "the first token counts as any other. Values are ratios of sums over all inputs, with "
-        "standard errors over documents. Layers and heads count from 0."
+        "the first token counts as any other. Values are ratios of sums over all inputs. "
+        f"Layers and heads count from 0. {say_errors(result)}"
     )
 
 
@@ -201,6 +202,7 @@ STUDY = Study(
         ),
         DOCUMENTS,
         IMPORTANCE,
+        UNTRAINED,
         *RECORD_OPTIONS,
     ),
     inputs=KINDS_OF_INPUT,

@@ -11,10 +11,12 @@ from headscope.studies.option import (
     BOS,
     DOCUMENTS,
     Option,
+    say_errors,
     say_words,
 )
 from headscope.studies.shared.sentences import find_labels, inputs_again
 from headscope.studies.study import Study
+from headscope.studies.untrained import UNTRAINED
 from headscope.studies.vig2019.claims import CLAIMS
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
 from headscope.studies.vig2019.inputs import draw_corpus
@@ -43,9 +45,9 @@ def notes(result: xr.Dataset) -> str:
     said = (
         "Unless said otherwise, attention to null tokens is left out of every value, as in the "
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
-        "errors over sentences. Layers and heads count from 0."
+        "errors. Layers and heads count from 0."
     )
-    return f"{additions.note(result)}{said} {say_words(result)}".strip()
+    return f"{additions.note(result)}{said} {say_errors(result)} {say_words(result)}".strip()
 
 
 def _name_bos(result: xr.Dataset) -> str:
@@ -83,6 +85,7 @@ STUDY = Study(
         BOS,
         additions.WEIGHTS,
         additions.IMPORTANCE,
+        UNTRAINED,
     ),
     labels=find_labels,
     inputs=(NUMBERS, EXEMPLARS),

@@ -54,7 +54,8 @@ def find_specialists(result: xr.Dataset, name: str, axis: str) -> list[Specialis
     """The specialist of every label of a share of attention."""
     sums = hold_out_each(result, name, axis)
     held_out = ratio_replicates(sums.numerator, sums.denominator)
-    groups, weight = informed(sums.denominator), sums.denominator.sum(0)
+    # A label that a group lacks has no share there, whatever the group pays to others.
+    groups, weight = informed(sums.numerator), sums.denominator.sum(0)
     shares = replicates_of(result, name).transpose(axis, "replicate", "layer", "head").values
     means = _mean_over_heads(np.ascontiguousarray(shares)).T
     with np.errstate(all="ignore"):

@@ -177,13 +177,19 @@ def test_right_branching_hangs_each_word_on_the_next_and_the_last_on_root() -> N
     assert right_branching(words)[0, 1, 0] == ROOT
 
 
+def learn(learner: Learner, batch: ParseBatch) -> None:
+    """One step for every sentence."""
+    for rows in torch.arange(len(batch.heads)).split(1):
+        learner.learn(take_sentences(batch, rows))
+
+
 def test_seeds_trained_side_by_side_equal_seeds_trained_alone() -> None:
     rng = np.random.default_rng(4)
     batch, _ = random_batch(rng, [random_sentence(rng, 6) for _ in range(6)])
 
     def trained(seeds: Seeds) -> torch.Tensor:
         probe = AttentionWordsProbe(2 * HEADS, SIZE, seeds, has_special=True)
-        Learner.of(probe).learn(batch)
+        learn(Learner.of(probe), batch)
         return probe.weights.detach()
 
     together = trained(Seeds(2, first=5))
@@ -208,7 +214,7 @@ def synthetic(rng: np.random.Generator, sentences: int, *, with_tree: bool) -> P
 
 def attachment(probe: Probe, rng: np.random.Generator, *, with_tree: bool) -> float:
     learner = Learner.of(probe, rate=0.05)
-    learner.learn(synthetic(rng, 300, with_tree=with_tree))
+    learn(learner, synthetic(rng, 300, with_tree=with_tree))
     right, total = learner.count(synthetic(rng, 200, with_tree=with_tree))
     return float(right[0].sum() / total.sum())
 

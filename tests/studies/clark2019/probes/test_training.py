@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from headscope.model.untrained import untrained
 from headscope.studies.clark2019.probes import training
 from headscope.studies.clark2019.probes.trained_probes import Learner, Seeds
 from headscope.studies.clark2019.probes.training import (
@@ -18,7 +20,6 @@ from headscope.studies.clark2019.probes.training import (
     Schedule,
     evaluate,
     make_learners,
-    randomise,
     split_documents,
     train,
 )
@@ -32,7 +33,11 @@ HEADS = 6
 
 def stream(group: Group = "network") -> ProbeStream:
     model = bidirectional_model()
-    networks = {"text": None, "random network": randomise(model, 0), "network": model}
+    networks = {
+        "text": None,
+        "random network": untrained(model, 0, with_embeddings=True),
+        "network": model,
+    }
     return ProbeStream(model, networks[group], InputEmbeddings.of_model(model), 128)
 
 
@@ -93,7 +98,7 @@ def test_an_interrupted_training_has_the_same_learning_curve(tmp_path: Path, sto
 
 @pytest.mark.usefixtures("small_chunks")
 def test_the_learning_curve_is_what_the_probe_knew_after_shares_of_the_training() -> None:
-    corpus, schedule = Corpus.from_sentences(make_sentences(32)), Schedule()
+    corpus, schedule = Corpus.from_sentences(make_sentences(32)), Schedule(epochs=1)
     assert len(schedule.chunks(corpus)) == len(training.SHARES)
     trained, expected = learners(), []
     for _ in train(trained, stream(), corpus, schedule):
@@ -102,6 +107,30 @@ def test_the_learning_curve_is_what_the_probe_knew_after_shares_of_the_training(
     assert np.array_equal(curve, np.stack(expected))
     assert len({tuple(row) for row in curve.tolist()}) > 1
     assert_same(trained, run_again(corpus, schedule))
+
+
+def test_a_few_sentences_that_are_read_together_give_a_curve_of_different_probes() -> None:
+    corpus = Corpus.from_sentences(make_sentences(12))
+    trained = run_again(corpus, Schedule(epochs=1))["attention_words"]
+    snapshots = [*trained.earlier, trained.probe]
+    assert len(snapshots) == len(training.SHARES)
+    for earlier, later in pairwise(snapshots):
+        assert not torch.equal(earlier.parameters()[0], later.parameters()[0])
+
+
+def test_a_small_corpus_is_read_several_times_unless_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "LEAST_STEPS", 70)
+    corpus = Corpus.from_sentences(make_sentences(30))
+    for schedule, sentences in (
+        (Schedule(), 90),
+        (Schedule(epochs=1), 30),
+        (Schedule(batch=2), 5 * 30),
+        (Schedule(batch=4), 5 * 30),  # no more than five times
+    ):
+        assert sum(map(len, schedule.chunks(corpus))) == sentences
+    assert sum(map(len, Schedule().chunks(Corpus.from_sentences(make_sentences(80))))) == 80
 
 
 def run_again(corpus: Corpus, schedule: Schedule) -> dict[str, Learner]:

@@ -193,7 +193,8 @@ OPTIONS = (
     Option("probes", bool, True, "whether the probes of Table 3 are trained"),
     Option("train", str, None, "corpus for the probes; four fifths of the documents if none"),
     Option("vectors", str, None, "word vectors for the probes; the model's embeddings if none"),
-    Option("epochs", int, 1, "passes over the corpus of the probes", least=1),
+    Option("epochs", int, None, "passes over the corpus of the probes; one, or up to five where it "
+           "has fewer than 1,000 sentences, if none", least=1),
     Option("probe_batch", int, 1, "sentences per step of training", least=1),
     Option("probe_rate", float, LEARNING_RATE, "learning rate of the probes", above=0),
     Option("probe_seeds", int, 3, "times that every probe is trained", least=1),

@@ -16,6 +16,7 @@ from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
+from headscope.model.untrained import untrained
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.probes.inputs import bos_of_words, frame_of_words, why_no_probes
 from headscope.studies.clark2019.probes.relations import DIRECTION, SUMS
@@ -31,7 +32,6 @@ from headscope.studies.clark2019.probes.training import (
     Schedule,
     evaluate,
     make_learners,
-    randomise,
     split_documents,
     train,
 )
@@ -170,7 +170,7 @@ class Training(WithModel):
         setup = self.setup
         network = None if group == "text" else setup.model
         if group == "random network":
-            network = randomise(setup.model, setup.seed)
+            network = untrained(setup.model, setup.seed, with_embeddings=True)
         tokens = min(setup.batch_tokens, STREAM_TOKENS)
         control = setup.seed if setup.options["control"] else None
         row, sharing = setup.options["row"], setup.sharing

@@ -223,14 +223,15 @@ class Learner:
         """A learner for an untrained probe."""
         return cls(probe, torch.optim.Adam(probe.parameters(), lr=rate), is_control)
 
-    def learn(self, batch: ParseBatch, size: int = 1) -> float:
-        """Take a step for every `size` sentences of the batch, in order; gives the summed loss."""
+    def learn(self, batch: ParseBatch) -> float:
+        """Take one step on all sentences of the batch; gives the loss."""
         batch = as_control(batch) if self.is_control else batch
-        total = 0.0
         with torch.enable_grad():
-            for rows in torch.arange(len(batch.heads), device=batch.heads.device).split(size):
-                total += self._step(take_sentences(batch, rows))
-        return total
+            self.optimiser.zero_grad()
+            cost = loss(self.probe(batch), batch)
+            cost.backward()
+            self.optimiser.step()
+        return float(cost.detach())
 
     def remember(self) -> None:
         """Keep the probe as it is now."""
@@ -241,13 +242,6 @@ class Learner:
     ) -> tuple[Float[Tensor, "seed batch"], Float[Tensor, "batch"]]:
         """How many words of each sentence it attaches rightly, and how many it was asked for."""
         return count_right(self.probe, as_control(batch) if self.is_control else batch)
-
-    def _step(self, batch: ParseBatch) -> float:
-        self.optimiser.zero_grad()
-        cost = loss(self.probe(batch), batch)
-        cost.backward()
-        self.optimiser.step()
-        return float(cost.detach())
 
 
 def count_right(

@@ -4,6 +4,7 @@ Probes that read the same maps are trained together, so that each network passes
 once; the groups are independent of each other.
 """
 
+import math
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,12 +15,11 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.inputs.frame import Bos
-from headscope.model.loading.network import entries_of, quiet
 from headscope.model.model import Model
 from headscope.model.writes import Reading
 from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
@@ -44,6 +44,7 @@ from headscope.studies.clark2019.probes.trees import (
     make_gold,
     make_parse_batch,
     right_branching,
+    take_sentences,
     tree_fault,
 )
 from headscope.studies.clark2019.probes.vectors import VectorSource
@@ -77,6 +78,8 @@ GROUPS: dict[Group, tuple[str, ...]] = {
 }
 CHUNK = 256  # sentences that are read, shuffled and trained on together
 CHUNKS_PER_CHECKPOINT = 4
+LEAST_STEPS = 1000  # of a training whose passes over the corpus are not fixed
+MOST_EPOCHS = 5  # of such a training
 TRAIN_SHARE = 0.8
 FEWEST_DOCUMENTS = 5  # with fewer, four fifths cannot be cut at documents
 NO_CLASSES = Classes.of(())
@@ -89,7 +92,7 @@ CONTROL = " control"  # ends the name of a probe that learns the control task
 class Schedule:
     """How long and in which steps the probes are trained."""
 
-    epochs: int = 1
+    epochs: int | None = None  # one, or as many as LEAST_STEPS takes
     batch: int = 1  # sentences per step
     rate: float = LEARNING_RATE
     seed: int = 0
@@ -97,7 +100,8 @@ class Schedule:
     def chunks(self, corpus: Corpus) -> list[Shard]:
         """Every epoch's pieces of the corpus, each epoch in an order of its own."""
         chunks: list[Shard] = []
-        for epoch in range(self.epochs):
+        few = math.ceil(LEAST_STEPS * self.batch / max(len(corpus), 1))
+        for epoch in range(self.epochs or min(few, MOST_EPOCHS)):
             shards = corpus.shards(CHUNK)
             random.Random(f"{self.seed} {epoch}").shuffle(shards)
             chunks += shards
@@ -255,10 +259,12 @@ def train(
         for batch, _ in stream.read(sentences, order):
             # Steps on single sentences are too small to share among threads.
             with use_threads(1):
-                for learner in learners.values():
-                    learner.learn(batch, schedule.batch)
-            seen += len(batch.heads)
-            _remember(learners, seen / total)
+                for rows in torch.arange(len(batch.heads)).split(schedule.batch):
+                    step = take_sentences(batch, rows.to(batch.heads.device))
+                    for learner in learners.values():
+                        learner.learn(step)
+                    seen += len(rows)
+                    _remember(learners, seen / total)
         seen = start + len(chunk)  # with the sentences that were no trees
         _remember(learners, seen / total)
         is_due = number % CHUNKS_PER_CHECKPOINT == 0 or number == len(chunks)
@@ -333,31 +339,3 @@ def split_documents(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
     train = [index for index, name in enumerate(names) if name in drawn]
     test = [index for index, name in enumerate(names) if name not in drawn]
     return corpus.select(train), corpus.select(test)
-
-
-def randomise(model: Model, seed: int) -> Model:
-    """The same network with pretrained input embeddings and otherwise fresh random weights.
-
-    The control for what the architecture alone gives.
-    """
-    network = model.network
-    with quiet(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        fresh = type(network)(network.config)
-    embeddings = {name: e for name, e in entries_of(network) if is_embedding(network, name)}
-    fresh.load_state_dict(embeddings, strict=False)
-    nn.Module.to(fresh, device=model.device, dtype=network.dtype)
-    return Model(fresh, model.tokenizer, name=f"{model.name}, random weights")
-
-
-def is_embedding(network: nn.Module, name: str) -> bool:
-    """Whether a tensor belongs to the embeddings that turn ids into the first layer's input.
-
-    Its module is an embedding table outside attention (T5 keeps its position bias in one), or it
-    stands in a module that is called embeddings (BERT's layer norm after the sum).
-    """
-    parts = name.split(".")[:-1]
-    if any("attention" in part.lower() or "attn" in part.lower() for part in parts):
-        return False
-    owner = network.get_submodule(".".join(parts))
-    return isinstance(owner, nn.Embedding) or any(part == "embeddings" for part in parts)
