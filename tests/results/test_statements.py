@@ -158,7 +158,7 @@ def test_statements_come_back_from_the_file_as_they_were(tmp_path: Path) -> None
     (row,) = read.rows
     assert isinstance(row["a"], float) and np.isnan(row["a"])
     assert {name: row[name] for name in "bcd"} == {"b": 0.5, "c": 3, "d": "<ü>"}
-    assert [each.holds for each in again.findings] == ["unclear", "not measured"]
+    assert [each.holds for each in again.findings] == ["no", "not measured"]
     assert again.findings == said.findings
     judged, missing = again.findings
     assert (judged.value, judged.threshold) == (pytest.approx(0.4), 0.5)
