@@ -79,9 +79,8 @@ def test_examples_show_what_the_name_says_and_surprises_what_was_not_expected() 
     assert matrix.dtype == np.uint8
     assert 1 <= len(evidence["examples"]) <= 3
     for example in evidence["examples"]:
-        for arc in example["arcs"]:
-            is_previous = arc["key"] == arc["query"] - 1
-            assert arc["ink"] == (0 if arc["key"] in example["null"] else 1 if is_previous else 2)
+        for query, key, _, ink in example["arcs"]:
+            assert ink == (0 if key in example["null"] else 1 if key == query - 1 else 2)
     assert evidence["surprises"]
     for surprise in evidence["surprises"]:
         assert surprise["weight"] >= 0.2 and surprise["expected"] == 0.01

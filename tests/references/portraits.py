@@ -18,7 +18,6 @@ from headscope.results.evidence import (
     PLACES,
     PROFILE,
     SIDE,
-    Arc,
     Evidence,
     HeadExample,
     Surprise,
@@ -81,7 +80,7 @@ def _description(head: Head, place: int) -> Description:
 
 
 def _evidence(place: int) -> Evidence:
-    arcs = (Arc(4, 2, 0.8, 1), Arc(6, 0, 0.4, 0), Arc(5, 5, 0.3, 2))
+    arcs = ((4, 2, 0.8, 1), (6, 0, 0.4, 0), (5, 5, 0.3, 2))
     begins = (True, True, True, False, True, True, True, True)
     example = HeadExample(TOKENS, begins, (), (0,), (), arcs)
     surprise = Surprise(TOKENS, begins, True, False, 6, 5, 0.7, 0.02)

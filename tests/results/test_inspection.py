@@ -115,3 +115,10 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}" * 100)
     with pytest.raises(RunError, match="200 bytes, more than the 100"):
         inspect_folder(tmp_path, Limits(settings=100))
+
+
+def test_numbers_of_one_byte_are_counted_as_such(path: Path) -> None:
+    with h5py.File(path, "a") as file:
+        file["levels"] = np.zeros(2**20, dtype=np.uint8)
+    with path.open("rb") as content, h5py.File(path) as file:
+        inspect_result(file, content, "result.nc")

@@ -41,7 +41,6 @@ from headscope.results.evidence import (
     PLACES,
     PROFILE,
     SIDE,
-    Arc,
     Evidence,
     HeadExample,
     Surprise,
@@ -398,7 +397,7 @@ class Shown:
             ),
             tuple(at for at, token in enumerate(tokens) if text.null[token]),
             tuple(place[token] for token in same),
-            tuple(Arc(place[q], place[k], round(weight, 3), ink) for q, k, weight, ink in arcs),
+            tuple((place[q], place[k], round(weight, 3), ink) for q, k, weight, ink in arcs),
         )
 
     def surprises(self, head: int) -> Iterator[Surprise]:

@@ -20,19 +20,12 @@ PLACES = ("first", *(f"{offset:+d}" if offset else "0" for offset in range(-8, 9
 SIDE = 16  # tokens of the mean matrix
 
 
-@dataclass(frozen=True)
-class Arc:
-    """A weight between two tokens of an example, by their places; ink counts in INKS."""
-
-    query: int
-    key: int
-    weight: float
-    ink: int
+Arc = tuple[float, ...]  # query, key, weight and ink, which counts in INKS
 
 
 @dataclass(frozen=True)
 class HeadExample:
-    """Some tokens of a text, and the largest weights between them."""
+    """Some tokens of a text, and the largest weights between them by their places among these."""
 
     tokens: tuple[str, ...]
     begins: tuple[bool, ...]  # whether each begins a word

@@ -3,6 +3,7 @@
 import { arc, lineWidth, opacity, pathOf } from "../draw/line.js";
 import { s } from "../ui/dom.js";
 import { SANS, textWidth } from "../ui/fonts.js";
+import { percent } from "../ui/format.js";
 import { roleInk } from "./headmap.js";
 
 /** @import { HeadExample } from "../explorer/types.js" */
@@ -31,8 +32,8 @@ export function exampleArcs(example, group, room) {
   });
   const inks = [roleInk("sink"), roleInk(group), "var(--role-even)"];
   const drawn = [...arcs]
-    .sort((a, b) => a.weight - b.weight)
-    .map(({ query, key, weight, ink }) => {
+    .sort((a, b) => a[2] - b[2])
+    .map(([query, key, weight, ink]) => {
       const curve = pathOf(arc(words[query].middle, words[key].middle, BASE));
       const dot = words[key].middle;
       const strong = opacity(weight) * (ink === 1 ? 1 : 0.55);
@@ -86,8 +87,8 @@ export function textOf({ tokens, begins, after_gap: gaps }) {
 
 /** The strongest arcs that the name is of. @param {HeadExample} example */
 function sayArcs({ tokens, arcs }) {
-  const named = arcs.filter((arc) => arc.ink === 1).slice(0, 3);
+  const named = arcs.filter(([, , , ink]) => ink === 1).slice(0, 3);
   return named
-    .map((arc) => `${tokens[arc.query]} to ${tokens[arc.key]} ${Math.round(100 * arc.weight)} %`)
+    .map(([query, key, weight]) => `${tokens[query]} to ${tokens[key]} ${percent(weight)}`)
     .join(", ");
 }

@@ -166,22 +166,14 @@ export interface ExplainedShare {
   share_of_rest: number | null;
 }
 
-/** Some tokens of a text, and the largest weights between them. */
+/** Some tokens of a text, and the largest weights between them by their places among these. */
 export interface HeadExample {
   tokens: string[];
   begins: boolean[];
   after_gap: number[];
   null: number[];
   same: number[];
-  arcs: Arc[];
-}
-
-/** A weight between two tokens of an example, by their places; ink counts in INKS. */
-export interface Arc {
-  query: number;
-  key: number;
-  weight: number;
-  ink: number;
+  arcs: number[][];
 }
 
 /** A weight that the portrait does not expect, in its context. */
