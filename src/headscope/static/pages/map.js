@@ -48,6 +48,8 @@ class MapPage {
     this.card = h("aside", { class: "map-card", id: "card", "aria-label": "The chosen head" });
     this.hint = h("div", { class: "map-hint", "aria-hidden": "true" });
     this.asked = 0;
+    /** @type {(() => void) | null} */
+    this.print = null;
     this.timer = 0;
   }
 
@@ -83,6 +85,7 @@ class MapPage {
 
   leave() {
     window.clearTimeout(this.timer);
+    if (this.print) window.removeEventListener("beforeprint", this.print);
     document.body.classList.remove("with-sheet");
   }
 
@@ -283,40 +286,40 @@ class MapPage {
     this.hint.classList.add("on");
   }
 
-  /** All sentences, folded on screen and printed below the map. */
+  /** All sentences, folded on screen and printed below the map; made when they are asked for. */
   sentences() {
-    const rows = this.map.cells.map((cell) =>
-      h(
+    const fold = h("details", { class: "map-sentences" }, h("summary", {}, "All sentences"));
+    const fill = () => {
+      if (fold.children.length < 2) fold.append(scrolling(this.sentenceTable(), "All sentences"));
+    };
+    fold.addEventListener("toggle", fill);
+    this.print = () => {
+      fill();
+      fold.open = true;
+    };
+    window.addEventListener("beforeprint", this.print);
+    return fold;
+  }
+
+  sentenceTable() {
+    const rows = this.map.cells.map((cell) => {
+      const href = address("head", { run: this.run.slug, head: cell.name });
+      const text = sentenceOf(cell)
+        .map((part) => part?.textContent ?? "")
+        .join(" ");
+      return h(
         "tr",
         {},
-        h(
-          "td",
-          {},
-          h("a", { href: address("head", { run: this.run.slug, head: cell.name }) }, cell.name),
-        ),
+        h("td", {}, h("a", { href }, cell.name)),
         h("td", {}, roleBadge(cell)),
-        h(
-          "td",
-          {},
-          ...sentenceOf(cell)
-            .map((part) => part?.textContent ?? "")
-            .join(" "),
-        ),
+        h("td", {}, text),
         h("td", { class: "numeric" }, cell.explained === null ? "even" : percent(cell.explained)),
-      ),
-    );
+      );
+    });
     const head = ["Head", "Role", "What it looks at", "Explained"].map((name) =>
       h("th", { scope: "col", class: "plain" }, name),
     );
-    const table = h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
-    const fold = h(
-      "details",
-      { class: "map-sentences" },
-      h("summary", {}, "All sentences"),
-      scrolling(table, "All sentences"),
-    );
-    window.addEventListener("beforeprint", () => (fold.open = true), { once: true });
-    return fold;
+    return h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
   }
 }
 
