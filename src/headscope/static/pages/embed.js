@@ -3,11 +3,13 @@
  */
 
 import { sortable } from "../charts/table.js";
-import { askCard, askRecords, askRun } from "../explorer/api.js";
+import { askCard, askPortrait, askRecords, askRun } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
 import { headNames } from "../explorer/heads.js";
 import { PLUS_MINUS, withError } from "../ui/format.js";
 import { address } from "../explorer/place.js";
+import { fold } from "./fold.js";
+import { portraitParts } from "./portrait.js";
 import { bandSection } from "./bands.js";
 import { histogramPair } from "./records.js";
 import { exemplarLines } from "./exemplars.js";
@@ -26,9 +28,10 @@ export const embedPage = {
     const slug = chosen?.slug ?? "";
     const run = await askRun(slug);
     const name = params.head || headNames(run)[0];
-    const [card, records] = await Promise.all([
+    const [card, records, portrait] = await Promise.all([
       askCard(slug, name),
       run.records ? askRecords(slug, name) : null,
+      run.described ? askPortrait(slug, name) : null,
     ]);
     const whole = h(
       "a",
@@ -44,12 +47,14 @@ export const embedPage = {
       h("span", { class: "space" }),
       whole,
     );
-    const looks = card.looks ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
+    const evidence = portrait && h("section", {}, ...portraitParts(portrait, room));
+    const looks =
+      card.looks && !portrait ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
     const sentences = exemplarLines(card);
     const nodes = [
       title,
-      looks,
-      measures(card),
+      evidence ?? looks,
+      portrait ? fold("Where it ranks highest", measures(card)) : measures(card),
       histogramPair(card.histograms, room),
       records?.bands.length ? bandSection(slug, records, params.band) : null,
       sentences.node,

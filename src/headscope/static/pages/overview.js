@@ -58,7 +58,7 @@ async function withoutMeasures(run) {
 /** @param {{name: string}[]} measures @returns {string} */
 function firstMeasure(measures) {
   return (
-    ["dependency_alignment", "special_share", "entropy"].find((name) =>
+    ["explained", "dependency_alignment", "entropy"].find((name) =>
       measures.some((one) => one.name === name),
     ) ?? measures[0]?.name
   );

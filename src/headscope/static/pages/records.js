@@ -17,7 +17,7 @@ import { mapSection } from "./tokenmap.js";
  * @import { HeadRecords, Histogram, WrittenToken } from "../explorer/types.js"
  */
 
-const ORDERS = { mass: "Share of attention", lift: "Share beside their frequency" };
+const ORDERS = { lift: "Share beside their frequency", mass: "Share of attention" };
 
 /**
  * @param {string} run
@@ -66,7 +66,7 @@ export function histogramPair(found, room) {
  */
 function tops({ tops: all }, params) {
   if (!all.length) return null;
-  const by = params.by === "lift" ? "lift" : "mass";
+  const by = params.by === "mass" ? "mass" : "lift";
   const order = menu({
     id: "by",
     label: "Tokens by",
