@@ -1,4 +1,4 @@
-"""How many claims networks of random weights earn: python -m benchmarks.untrained [SEEDS]
+"""How many claims networks of random weights earn: python -m benchmarks.untrained [STUDY …]
 
 Nothing was learned by them, so at most one claim in twenty should be "yes". Queries and keys times
 six make their attention as sharp as that of trained networks, without making it less random.
@@ -24,13 +24,13 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
 KINDS = {"trained": None, "random": 1.0, "random, sharpened": SHARPER}
 
 
-def main(seeds: int) -> None:
-    """Print the verdicts of every study on every kind of network."""
+def main(studies: list[str]) -> None:
+    """Print the verdicts of some studies on every kind of network."""
     print("| study | network | networks | judged | yes | untrained too | share of yes |")
     print("|---|---|---|---|---|---|---|")
-    for study in STUDIES:
+    for study in studies:
         for kind, factor in KINDS.items():
-            count = 1 if factor is None else seeds
+            count = 1 if factor is None else SEEDS
             verdicts: Counter[str] = Counter()
             for seed in range(count):
                 verdicts += judge_network(study, factor, 100 + seed)
@@ -68,4 +68,4 @@ def sharpen(model: hs.Model, factor: float) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS)
+    main(sys.argv[1:] or list(STUDIES))

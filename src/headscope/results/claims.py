@@ -239,7 +239,7 @@ def measure_untrained(claim: Claim, networks: Sequence[xr.Dataset]) -> float | N
             statistic = claim.measure(Replicates(result)).statistic
         except NotMeasured:
             continue
-        value = float(on_all(statistic))
+        value = float(np.atleast_1d(statistic.values)[0])
         if np.isfinite(value):
             values.append(value)
     if claim.threshold is None or not values:

@@ -136,7 +136,7 @@ def _on_scale(
     return low, high
 
 
-def resampled_interval(draws: xr.DataArray, groups: int) -> Interval:
+def resampled_interval(draws: xr.DataArray | xr.Variable, groups: int) -> Interval:
     """A rank or count with the middle 95 % of its draws of groups with replacement."""
     value, *drawn = draws.values.tolist()
     if groups < FEWEST_GROUPS:

@@ -223,6 +223,31 @@ def test_labels_of_one_run_alone_are_left_out_and_said() -> None:
     assert "Only one of the runs has tag DET, X." in found.notes
 
 
+def test_relations_of_two_schemes_of_annotation_are_not_compared() -> None:
+    ours, theirs = (
+        random_result(seed, tags=tags).rename(tag="deprel")
+        for seed, tags in ((1, ("dobj", "cc")), (2, ("obj", "cc")))
+    )
+    found = compared(ours, theirs)
+    assert {row.measure for row in largest(found)} == {"spread"}
+    (note,) = [note for note in found.notes if "annotated" in note]
+    assert "by Stanford dependencies and Universal Dependencies" in note
+    assert note.endswith("share are not compared.")
+    same = compared(ours, ours.copy(deep=True))
+    assert "share" in {row.measure for row in largest(same)}
+
+
+def test_networks_whose_profiles_say_too_little_are_compared_by_depth() -> None:
+    a, b = random_result(1), random_result(2)
+    for name in ("share", "spread"):
+        b[f"{name}_se"] = xr.full_like(b[name].drop_attrs(), 1e3)
+    found = compared(a, b, networks=(1, 2))
+    assert found.by == ("depth",) and found.matching is None
+    assert any("share too few measures" in note for note in found.notes)
+    with pytest.raises(RunError, match="share too few measures"):
+        compared(a, b, networks=(1, 2), by="matched")
+
+
 def test_a_measure_without_sums_has_no_interval_and_it_is_said() -> None:
     a, b = (random_result(seed).drop_vars(["spread_numerator", "spread_denominator"])
             for seed in (1, 2))  # fmt: skip

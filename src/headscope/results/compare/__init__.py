@@ -34,6 +34,12 @@ from headscope.results.tables import to_csv
 from headscope.wording import counted
 
 SMALL_Q = 0.05
+LABELLED = {"deprel", "relation"}  # dimensions whose labels belong to a scheme of annotation
+# Relations that one scheme has and the others have not.
+SCHEMES = {
+    "Universal Dependencies": {"obj", "obl", "nsubj:pass"},
+    "Stanford dependencies": {"dobj", "pobj", "nsubjpass"},
+}
 
 
 @dataclass(frozen=True)
@@ -120,12 +126,24 @@ def compare_runs(
     shared = [name for name in measure_names(a) if name in known]
     if not shared:
         raise RunError(f"{names[0]} and {names[1]} share no measure of heads.")
+    schemes = _schemes(a), _schemes(b)
+    unlike: list[str] = []
+    if None not in schemes and schemes[0] != schemes[1]:
+        unlike = [name for name in shared if LABELLED & {*a[name].dims}]
+    shared = [name for name in shared if name not in unlike]
     ways = _ways(by, relation, names)
-    matching = match_heads(a, b) if "matched" in ways else None
+    matching, doubts = _match(a.drop_vars(unlike), b, by, ways, relation)
+    if doubts:
+        ways = ("depth",) if matching is None else ("matched", "depth")
     asked = [name for name in shared if only in (None, name)]
     sides = Sides(a, b, relation.same_texts, confidence, asked)
     parts = tuple(make_part(way, sides, matching) for way in ways)
-    notes = (*_said(relation, ways, matching), *_notes(a, b, names, shared, ways))
+    if unlike:
+        doubts.append(
+            f"The corpora are annotated by {' and '.join(map(str, schemes))}, where equal labels "
+            f"differ in meaning: {', '.join(unlike)} are not compared."
+        )
+    notes = (*_said(relation, ways, matching), *doubts, *_notes(a, b, names, shared, ways))
     return Comparison(*names, confidence, relation, ways, with_q(parts), matching, notes)
 
 
@@ -199,6 +217,37 @@ def _ways(by: By, relation: Relation, names: tuple[str, str]) -> tuple[By, ...]:
             "Compare them with --by matched or --by depth."
         )
     return (by,)
+
+
+def _match(
+    a: xr.Dataset, b: xr.Dataset, by: By, ways: tuple[By, ...], relation: Relation
+) -> tuple[Matching | None, list[str]]:
+    """The matching of heads where it is asked for, and why heads are compared otherwise."""
+    if "matched" not in ways and (by != "auto" or relation.same_network):
+        return None, []
+    try:
+        matching = match_heads(a, b)
+    except RunError as error:
+        if by != "auto":
+            raise
+        return None, [f"{error} Layers are compared."] if "matched" in ways else []
+    if "matched" in ways:
+        return matching, []
+    if matching.contradicts_numbers:
+        return matching, [
+            "By what they do most heads have a partner of another number, whatever the embeddings "
+            "say: heads are compared with these. `--by index` goes by number."
+        ]
+    return None, []
+
+
+def _schemes(result: xr.Dataset) -> str | None:
+    """The scheme of annotation that the relations of a result are of, where they tell."""
+    labels: set[str] = set()
+    for dim in LABELLED & {*map(str, result.coords)}:
+        labels.update(map(str, result[dim].values))
+    likely = [scheme for scheme, relations in SCHEMES.items() if relations & labels]
+    return likely[0] if len(likely) == 1 else None
 
 
 def _said(relation: Relation, ways: tuple[By, ...], matching: Matching | None) -> Iterator[str]:

@@ -26,9 +26,10 @@ from headscope.errors import RunError
 from headscope.head import Head
 from headscope.results.dataset import run_options
 from headscope.results.measure import GRID, Slice, heads_of, measure_names, slices
+from headscope.results.replicates import q_values
 from headscope.results.run import Run
 
-CHANCE = 0.05  # a partner no nearer than this share of the matches of strangers is none
+CHANCE = 0.05  # a partner whose q among the matches of strangers is no smaller is none
 STRANGERS = 20  # networks made up to match with
 FEWEST_SLICES = 2
 FEWEST_HEADS = 0.5  # share of the heads that a slice must be known of
@@ -56,12 +57,13 @@ class Match:
     first: Head
     second: Head
     distance: float  # root mean square difference, in standard deviations over heads
-    chance: float  # share of the matches of strangers that are at least as near
+    chance: float  # share of the matches of strangers at least as near, itself counted among them
+    q: float  # the same after correction for all heads
 
     @property
     def is_good(self) -> bool:
         """Whether the pair is nearer than matched strangers are."""
-        return self.chance <= CHANCE
+        return self.q < CHANCE
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ class Matching:
     def mean_distance(self) -> float:
         return float(np.mean([match.distance for match in self.matches]))
 
+    @property
+    def contradicts_numbers(self) -> bool:
+        """Whether most heads that have a good partner have one of another number."""
+        good = [match for match in self.matches if match.is_good]
+        return sum(match.first != match.second for match in good) > len(good) / 2
+
 
 def match_heads(first: xr.Dataset, second: xr.Dataset) -> Matching:
     """The heads of two results paired by what they do, of whatever shapes the networks are."""
@@ -86,10 +94,11 @@ def match_heads(first: xr.Dataset, second: xr.Dataset) -> Matching:
     left, right = _assign(distances)
     strange = _strange_distances(profiles.first_values, profiles.second_values)
     near = distances[left, right]
-    chance = np.searchsorted(strange, near, side="right") / strange.size
+    # The match itself is counted as one of the strangers': no chance is shown as 0.
+    chance = (np.searchsorted(strange, near, side="right") + 1) / (strange.size + 1)
     matches = [
-        Match(profiles.first[i], profiles.second[j], float(distance), float(share))
-        for i, j, distance, share in zip(left, right, near, chance, strict=True)
+        Match(profiles.first[i], profiles.second[j], *map(float, numbers))
+        for i, j, *numbers in zip(left, right, near, chance, q_values(chance), strict=True)
     ]
     matches.sort(key=lambda match: (match.distance, match.first))
     return Matching(
@@ -201,6 +210,7 @@ class Relation:
     same_texts: bool
     one_lineage: bool
     same_shape: bool
+    same_network: bool
     texts: str  # a sentence
     networks: str  # a sentence
 
@@ -209,7 +219,13 @@ def relate(first: Run, second: Run) -> Relation:
     """How two runs relate, from their run.json and results."""
     same_texts, texts = _texts(first, second)
     one_lineage, networks = _networks(first, second)
-    return Relation(same_texts, one_lineage, _shape(first) == _shape(second), texts, networks)
+    same_shape, same_network = _shape(first) == _shape(second), _are_one(first, second)
+    return Relation(same_texts, one_lineage, same_shape, same_network, texts, networks)
+
+
+def _are_one(first: Run, second: Run) -> bool:
+    fingerprint = _model(first).get("fingerprint")
+    return bool(fingerprint) and fingerprint == _model(second).get("fingerprint")
 
 
 def _texts(first: Run, second: Run) -> tuple[bool, str]:
@@ -248,7 +264,7 @@ def _networks(first: Run, second: Run) -> tuple[bool, str]:
             f"Two networks of {shapes[0]} and {shapes[1]} layers × heads: a head's number does "
             "not say which head of the other network it belongs to."
         )
-    if a.get("fingerprint") and a.get("fingerprint") == b.get("fingerprint"):
+    if _are_one(first, second):
         return True, "One network: compared head with head."
     alike = likeness(a.get("sketch"), b.get("sketch"))
     if alike is None:
