@@ -36,7 +36,7 @@ FAMILIES = {
     "OBJECT": ("obj", "dobj", "pobj", "iobj"),
     "AUXILIARY": ("aux", "auxpass", "aux:pass", "cop", "neg"),
     "SUBJECT": ("nsubj", "nsubjpass", "nsubj:pass", "nsubj:outer", "csubj"),
-    "FUNCTION": ("det", "poss", "nmod:poss", "aux", "auxpass", "aux:pass", "case", "mark", "neg"),
+    "FUNCTION": ("det", "poss", "nmod:poss", "aux", "auxpass", "aux:pass"),
 }
 NO_RELATION = frozenset({"punct", "root", "ROOT", "dep", "meta", "other"})
 NO_CLASS = frozenset({"PUNCT", "SYM", "X", "INTJ"})

@@ -284,14 +284,17 @@ def first_fact(names: Sequence[Any], tables: Mapping[str, Gains], head: int) -> 
 
 
 def draw_sink(pairs: Pairs, attention: Attention) -> dict[str, np.ndarray | Tensor]:
-    """How much null tokens get: of all rows, of sentences, of passages, and the first of them."""
-    even = pairs.nulls / (pairs.nulls + pairs.keys)
+    """How much null tokens get, and the first of them, in sentences if there are any; in passages.
+
+    A sink gets less the longer a text is: shares of both together would be of neither.
+    """
     is_passage = torch.from_numpy(pairs.is_passage).to(attention.null.device)
+    chosen = is_passage if bool(is_passage.all()) else ~is_passage
+    even = (pairs.nulls / (pairs.nulls + pairs.keys))[chosen.cpu().numpy()]
     return {
-        "null": attention.null.mean(0),
-        "null_first": attention.first.mean(0),
-        "null_sentences": attention.null[~is_passage].mean(0),  # NaN where there are none
-        "null_passages": attention.null[is_passage].mean(0),
+        "null": attention.null[chosen].mean(0),
+        "null_first": attention.first[chosen].mean(0),
+        "null_passages": attention.null[is_passage].mean(0),  # NaN where there are none
         "null_even": np.array([even.mean()]),
     }
 
@@ -353,6 +356,9 @@ def with_portraits(
     stored = [as_text(description) for description in descriptions]
     for name, texts in (("description", sentences), ("behaviour", names), (PORTRAIT, stored)):
         variables[name] = grid.array(np.array(texts).reshape(grid.shape))
+    groups = {description.name: description.group for description in descriptions}
+    named = replace(BEHAVIOUR, groups=dict(sorted(groups.items(), key=lambda item: item[::-1])))
+    variables["behaviour"].attrs = named.as_attributes()
     one, every = recognise(sample, drawn)
     counts = {part: len(texts) for part, texts in sample.texts.items()}
     attributes = {
@@ -463,9 +469,9 @@ def sink_of(
         elif share - first >= 2 * first:
             name = names[1]
     short = {"the first token": "first token"}.get(name, "delimiters" if " and " in name else name)
-    parts = (float(drawn[f"null_{kind}"][place]) for kind in ("sentences", "passages"))
-    sentences, passages = (value if np.isfinite(value) else None for value in parts)
-    return Sink(name, short, share, float(drawn["null_even"][0]), explains, sentences, passages)
+    passages = float(drawn["null_passages"][place])
+    even = float(drawn["null_even"][0])
+    return Sink(name, short, share, even, explains, passages if np.isfinite(passages) else share)
 
 
 def recognise(sample: Sample, drawn: Mapping[str, np.ndarray]) -> tuple[float, float]:
@@ -503,3 +509,9 @@ MEASURES = (
              "difference of the whole fit and one without it", axes=AXIS_TITLES),
 )  # fmt: skip
 NAMES = tuple(measure.name for measure in MEASURES)
+BEHAVIOUR = Measure(
+    "behaviour", "Behaviour", "The short name of what the head looks at.",
+    "the first fact of its description, or the sink where that explains half of its attention",
+    "Headscope's own; see docs/portraits.md", unit="", range="names", with_errors=False,
+    cost="from the portrait alone",
+)  # fmt: skip

@@ -32,7 +32,7 @@ EVENLY, WIDELY = 0.85, 0.70  # width: share of the visible tokens that attention
 RESTS, LEAVES = 0.50, 0.20  # weight on a sink: it rests there, or it is worth saying
 SINK_ODDS = 2.0  # times what even attention would give
 SINK_NAMES = 0.50  # share that the sink explains from which it gives the name
-APART = 0.30  # by how much sentences and passages must differ to be told apart
+APART = 0.20  # by how much sentences and passages must differ to be told apart
 NAME_GAIN = 0.15  # what a fact that applies to any query must explain of the rest
 NAME_SHARE, SURE_GAIN = 0.30, 0.40  # and what it must get, unless it explains so much
 ODDS = 1.5  # times what even attention would give
@@ -58,7 +58,9 @@ GROUP_WORDS = {
     "position": "position", "marks": "punctuation", "repetition": "repetition",
     "token": "the kind of token", "word_class": "word class", "syntax": "syntax",
 }  # fmt: skip
-ORDER = tuple(GROUP_WORDS)
+# Of facts that explain nearly the same the one of the first of these groups is said. Classes come
+# before rare tokens: "content words" says more.
+ORDER = ("position", "marks", "repetition", "word_class", "token", "syntax")
 # The group of a fact as `theme.ROLES` colours it.
 GROUPS: Mapping[str, RoleGroup] = {
     "position": "position", "marks": "marks", "repetition": "repetition", "token": "token",
@@ -99,8 +101,7 @@ class Sink:
     share: float
     even: float
     explains: float  # of all its attention
-    sentences: float | None = None  # the same in sentences alone, where passages were read too
-    passages: float | None = None
+    passages: float | None = None  # the same in passages, where sentences were read, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,13 +492,11 @@ class Rules:
     def say_sink(self) -> str:
         """How much rests where; in sentences and in passages, where these differ."""
         sink = self.head.sink
-        number, where, others = sink.share, "", ""
-        elsewhere = sink.share if sink.passages is None else sink.passages
-        if sink.sentences is not None and abs(sink.sentences - elsewhere) >= APART:
-            number, where = sink.sentences, " in sentences"
-            others = f", {percent(elsewhere)} in passages"
-        of_weight = f"{percent(number)} of its weight"
-        if number >= RESTS:
+        where = others = ""
+        if sink.passages is not None and abs(sink.share - sink.passages) >= APART:
+            where, others = " in sentences", f", {percent(sink.passages)} in passages"
+        of_weight = f"{percent(sink.share)} of its weight"
+        if sink.share >= RESTS:
             return f"rests on {sink.name} ({of_weight}{where}{others})"
         return f"leaves {of_weight} on {sink.name}{where}{others}"
 

@@ -87,18 +87,20 @@ RELATIONS = {
     "OBJECT": ("an object", "verb or preposition", "object"),
     "AUXILIARY": ("an auxiliary", "verb", "auxiliary"),
     "SUBJECT": ("a subject", "verb", "subject"),
-    "FUNCTION": ("a function word", "governor", "function words"),
+    "FUNCTION": ("a determiner or auxiliary", "noun or verb", "determiner or auxiliary"),
     "any": ("a word", "governor", "dependents"),
 }
 GOVERNORS = {"governor": "a word", "head noun": "a noun", "first conjunct": "a conjunct",
              "predicate": "a predicate"}  # fmt: skip
 SHORT_DEPENDENTS = {
-    "det": "det", "MODIFIER": "modifier", "FUNCTION": "function word", "any": "word",
+    "det": "det", "MODIFIER": "modifier", "FUNCTION": "det", "any": "word",
     "pobj": "object", "nsubjpass": "subject", "nsubj:pass": "subject", "auxpass": "auxiliary",
     "aux:pass": "auxiliary", "compound": "compound", "relcl": "clause", "acl:relcl": "clause",
 }  # fmt: skip
-SHORT_HEADS = {"governor": "head", "head noun": "noun", "first conjunct": "conjunct",
-               "verb or preposition": "head", "preposition": "prep"}  # fmt: skip
+SHORT_HEADS = {
+    "governor": "head", "head noun": "noun", "first conjunct": "conjunct", "noun or verb": "noun",
+    "verb or preposition": "head", "preposition": "prep",
+}  # fmt: skip
 
 FIXED = {
     "0": Words("itself", "itself"),

@@ -124,10 +124,10 @@ def _what(name: str) -> str:
 
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
-    """The result with every measure written on its variable."""
+    """The result with every measure written on its variable, if that does not say what it is."""
     found: dict[str, xr.Variable] = {}  # all have the coordinates of the result
     for measure in measures:
-        if measure.name in result:
+        if measure.name in result and ATTRIBUTE not in result.variables[measure.name].attrs:
             variable = result.variables[measure.name].copy(deep=False)
             variable.attrs.update(measure.as_attributes())
             found[measure.name] = variable

@@ -118,7 +118,8 @@ def test_what_is_left_out_is_counted_and_a_corpus_of_short_texts_refused(
 def mini() -> xr.Dataset:
     corpus = hs.demo_corpus()
     few = corpus.select(range(90))
-    options = {"context": 96, "records": False, "needles": 4, "depths": [20, 50, 80]}
+    options = {"context": 96, "records": False, "needles": 4, "portrait": False}
+    options["depths"] = [20, 50, 80]
     return hs.study("luger2026", hs.load("mini-gpt2"), few, **options)
 
 

@@ -110,10 +110,9 @@ def behaviour(
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
-    """Add the label of every head, the sink rate, and what could not be laid out."""
+    """Add the sink rate, what could not be laid out, and labels of heads without portraits."""
     result = drop_uncounted(result)
     options = json.loads(result.attrs["options"])
-    labels = behaviour(_measured(result), Thresholds(**options["thresholds"]))
     missing = json.loads(result.attrs["left_out"])
     if "no_map" in result["head_divergence"].attrs:
         missing["head_position"] = result["head_divergence"].attrs["no_map"]
@@ -122,8 +121,11 @@ def derive(result: xr.Dataset) -> xr.Dataset:
         "sink_rate": sink_rate(result["first_token_share"].values, options["sink_threshold"]),
     }
     lines = {name: result.attrs[name] for name in LINES if name in result.attrs}
-    labelled = result.assign(behaviour=(("layer", "head"), labels), **lines)
-    return name_linguistic(labelled.assign_attrs(attributes), options["few"])
+    result = result.assign(lines).assign_attrs(attributes)
+    if "behaviour" in result:
+        return result
+    labels = behaviour(_measured(result), Thresholds(**options["thresholds"]))
+    return name_linguistic(result.assign(behaviour=(("layer", "head"), labels)), options["few"])
 
 
 def _measured(result: xr.Dataset) -> dict[str, np.ndarray]:

@@ -277,7 +277,8 @@ FIGURES = (
         "figure06",
         "Heads that behave alike",
         "Every point is a head; distances approximate Jensen–Shannon divergences between heads "
-        "(metric multidimensional scaling). In brackets how many heads behave so; as many are "
+        "(metric multidimensional scaling). Names are those of the portraits, if there are any; in "
+        "brackets how many heads have them. As many are "
         "named as there is room for, of every behaviour some.",
         ("head_position",),
         draw_map,
@@ -339,11 +340,12 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
 def behaviour_rows(result: xr.Dataset) -> list[Row]:
     """One row per behaviour: which heads have it, and how many; first those without any."""
     labels = result["behaviour"].transpose("layer", "head").values
-    plain = {"behaviour": OTHER, "heads": int((labels == OTHER).sum()), "which": "no clear pattern"}
-    rows: list[Row] = [plain]
-    for label in sorted({*labels.ravel().tolist()} - {OTHER}):
+    known = sorted({*labels.ravel().tolist()} - {OTHER})
+    rows: list[Row] = []
+    for label in (OTHER, *known) if (labels == OTHER).any() else known:
         names = names_where(result, labels == label)
-        rows.append({"behaviour": label, "heads": len(names), "which": ", ".join(names)})
+        which = "no clear pattern" if label == OTHER else ", ".join(names)
+        rows.append({"behaviour": label, "heads": len(names), "which": which})
     return rows
 
 
@@ -351,8 +353,9 @@ TABLES = (
     Tabulation(
         "behaviours",
         "Behaviours",
-        "Heads whose values exceed the thresholds of the paper's released notebook; of several "
-        "that fit, the later in the order next, previous, broad, [CLS], [SEP], punctuation counts.",
+        "What heads look at by their portraits; without portraits heads whose values exceed the "
+        "thresholds of the paper's released notebook, of several the later in the order next, "
+        "previous, broad, [CLS], [SEP], punctuation.",
         ("behaviour",),
         behaviour_rows,
     ),

@@ -36,9 +36,10 @@ SINK_RATE = replace(surface.SINK_RATE, formula="heads with first_share > 0.3 / h
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
-    """Add the behaviour of every head, and the sink rate."""
+    """Add the sink rate, and the behaviour of heads that have no portrait."""
     rate = surface.sink_rate(result["first_share"].values)
-    return result.assign(behaviour=behaviour(result)).assign_attrs(sink_rate=rate)
+    result = result.assign_attrs(sink_rate=rate)
+    return result if "behaviour" in result else result.assign(behaviour=behaviour(result))
 
 
 def notes(result: xr.Dataset) -> str:
@@ -108,9 +109,9 @@ FIGURES = (
     Figure(
         "map",
         "Heads by how widely and how far they look",
-        "Every point is a head. A name of a kind says that the whole interval of its measure lies "
-        "above the threshold (see the table of kinds); in brackets how many heads are of it. As "
-        "many are named as there is room for.",
+        "Every point is a head, named after what its portrait says that it looks at, or without "
+        "portraits by the thresholds of the table of kinds; in brackets how many heads have the "
+        "name. As many are named as there is room for.",
         ("behaviour",),
         draw_map,
     ),
