@@ -38,6 +38,7 @@ class Portraits:
     whole: Weights
     nested: tuple[Float[Tensor, "entry head"], ...]  # up to every group
     without: tuple[Float[Tensor, "entry head"], ...]  # without every group
+    syntax_next: Float[Tensor, "entry head"]  # position and syntax alone
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Scores:
     total_rest: Float[Tensor, "group head"]  # of the rest
     by_share: Float[Tensor, "share group head"]  # what the sink and every group add
     only: Float[Tensor, "share group head"]  # what is lost without each
+    syntax_next: Float[Tensor, "group head"]  # what syntax adds right after position
     rows: Float[Tensor, "group"]
 
 
@@ -82,7 +84,9 @@ def fit_portraits(pairs: Pairs, attention: Attention) -> Portraits:
             without.append(fitted)
         else:
             without.append(weights)
-    return Portraits(Weights(queries, weights), tuple(nested), tuple(without))
+    kept = entries_up_to(vocabulary, ("position", "syntax")).to(device)
+    syntax_next = fit(design.keep(kept), attention.pairs, nested[0])
+    return Portraits(Weights(queries, weights), tuple(nested), tuple(without), syntax_next)
 
 
 def score_portraits(pairs: Pairs, attention: Attention, portraits: Portraits) -> Scores:
@@ -95,9 +99,10 @@ def score_portraits(pairs: Pairs, attention: Attention, portraits: Portraits) ->
     without = [by_group(gain_of_rest(pairs, attention, fit), groups) for fit in portraits.without]
     increments = [after - before for before, after in zip([0 * sink, *steps], steps, strict=False)]
     lost = [steps[-1] - left for left in without]
+    syntax = by_group(gain_of_rest(pairs, attention, portraits.syntax_next), groups) - steps[0]
     rows = torch.bincount(groups, minlength=DOCUMENT_GROUPS).double()
     return Scores(of_null + of_rest, of_rest, torch.stack([sink, *increments]),
-                  torch.stack([sink, *lost]), rows)  # fmt: skip
+                  torch.stack([sink, *lost]), syntax, rows)  # fmt: skip
 
 
 def gain_of_rest(

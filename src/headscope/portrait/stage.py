@@ -223,6 +223,7 @@ def draw(
         "total_rest": scores.total_rest,
         "by_share": scores.by_share,
         "only": scores.only,
+        "syntax_next": scores.syntax_next,
         "rows": scores.rows,
     }
     found |= draw_facts(pairs, attention, facts, portraits)
@@ -344,7 +345,7 @@ def with_portraits(
     """The result with shares, weights, names and sentences."""
     grid = setup.grid
     vocabulary = sample.vocabulary
-    variables = shares_of(setup, drawn)
+    variables = shares_of(setup, drawn, has_syntax=bool(vocabulary.relations))
     weights = np.concatenate([drawn["query_weights"], drawn["pair_weights"]]).astype(np.float32)
     features = (*names_of_queries(vocabulary), *vocabulary.names)
     variables["portrait_weight"] = grid.array(
@@ -370,7 +371,9 @@ def with_portraits(
     return result.assign(variables).assign_attrs(attributes)
 
 
-def shares_of(setup: Setup, drawn: Mapping[str, np.ndarray]) -> dict[str, xr.DataArray]:
+def shares_of(
+    setup: Setup, drawn: Mapping[str, np.ndarray], *, has_syntax: bool
+) -> dict[str, xr.DataArray]:
     """What the portraits explain, with standard errors and the sums behind them."""
     grid = setup.grid
     shares = Axis(SHARE, SHARES)
@@ -381,6 +384,8 @@ def shares_of(setup: Setup, drawn: Mapping[str, np.ndarray]) -> dict[str, xr.Dat
         "explained_by": (by_share, total),
         "explained_only": (drawn["only"], total),
     }
+    if has_syntax:
+        numerators["syntax_after_position"] = (drawn["syntax_next"], total)
     is_even = total.sum(0) < EVEN * drawn["rows"].sum()
     is_even = xr.DataArray(is_even.reshape(grid.shape), dims=("layer", "head"))
     variables: dict[str, xr.DataArray] = {}
@@ -507,6 +512,10 @@ MEASURES = (
     _measure("explained_only", "Explained by this alone",
              "What is lost when one kind of feature is left out and all others stay.",
              "difference of the whole fit and one without it", axes=AXIS_TITLES),
+    _measure("syntax_after_position", "Explained by syntax after position",
+             "What relations between words add to position, if nothing else comes before them. "
+             "Much of it word classes predict as well: what only syntax has is explained_only.",
+             "difference of a fit by position and syntax and one by position"),
 )  # fmt: skip
 NAMES = tuple(measure.name for measure in MEASURES)
 BEHAVIOUR = Measure(

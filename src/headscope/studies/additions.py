@@ -29,6 +29,7 @@ from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
 from headscope.studies.question import MakeInputs, Question, Reach
+from headscope.studies.shared import syntax
 from headscope.studies.study import Study
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
@@ -60,7 +61,10 @@ PORTRAIT = Option("portrait", bool, True, "whether every head gets a portrait: a
 
 
 def with_portrait(study: Study, *, raw: bool = False) -> Study:
-    """The study with portraits of all heads, by an option that is on; `raw` reads no annotation."""
+    """The study with portraits of all heads, by an option that is on; `raw` reads no annotation.
+
+    With annotation, "syntax or position?" is a figure and two claims.
+    """
     return replace(
         study,
         options=(*study.options, PORTRAIT),
@@ -70,6 +74,8 @@ def with_portrait(study: Study, *, raw: bool = False) -> Study:
             EvidenceStage(study.bos, raw),
         ),
         measures=(*study.measures, *PORTRAIT_MEASURES),
+        figures=study.figures if raw else (*study.figures, syntax.FIGURE),
+        claims=study.claims if raw else (*study.claims, *syntax.CLAIMS),
     )
 
 
