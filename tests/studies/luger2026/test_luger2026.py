@@ -118,8 +118,8 @@ def test_what_is_left_out_is_counted_and_a_corpus_of_short_texts_refused(
 def mini() -> xr.Dataset:
     corpus = hs.demo_corpus()
     few = corpus.select(range(90))
-    options = {"context": 96, "records": False, "needles": 4, "portrait": False}
-    options["depths"] = [20, 50, 80]
+    options: dict[str, Any] = {"context": 96, "records": False, "needles": 4}
+    options |= {"depths": [20, 50, 80], "portrait": False}
     return hs.study("luger2026", hs.load("mini-gpt2"), few, **options)
 
 
