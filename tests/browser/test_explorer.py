@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -300,6 +300,19 @@ def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Vi
     visit.watched.shot("explorer-text")
     visit.at("#kind-neuron").check()
     expect(visit.at("#view")).to_contain_text("softmax")
+
+
+def test_the_old_picture_is_dimmed_while_a_new_text_is_traced(visit: Visit) -> None:
+    visit.open("/text?text=The+dog+ran.")
+    expect(visit.at("#view .hs-token").first).to_be_visible()
+    held: list[Route] = []
+    visit.page.route("**/api/trace", lambda route: held.append(route))
+    visit.at("#text").fill("A cat.")
+    visit.at("#trace").click()
+    expect(visit.at("#view .hs-root")).to_have_css("opacity", "0.4")
+    held[0].continue_()
+    expect(visit.at("#view .hs-root")).to_have_css("opacity", "1")
+    expect(visit.at("#view [data-side=q] .hs-token").first).to_have_text("A")
 
 
 def test_a_text_that_is_too_long_is_answered_in_a_sentence_and_the_next_is_traced(

@@ -11,67 +11,17 @@ from headscope.cli import app
 from headscope.errors import ViewError
 from headscope.explorer.tracing import answer
 from headscope.explorer.wire import Limits, RefusedError, TextRequest, check_request
-from headscope.views.kinds import KINDS, all_settings, javascript
+from headscope.views.kinds import all_settings, javascript
 from headscope.views.view import describe, open_view, title
 from tests.explorer.wire import unframe
 from tests.references.explorer_models import tiny_model
+from tests.references.rings import install_rings
 from tests.references.traces import random_trace
-
-FILES = {
-    "__init__.py": """
-from headscope.views.kind import ViewKind
-from rings.state import RingState
-
-RINGS = ViewKind(
-    name="rings",
-    state=RingState,
-    open="rings.opening:open_rings",
-    figure="rings.figure:draw",
-    parts=frozenset({"norms"}),
-    without=frozenset({"layers", "heads", "window", "summary"}),
-)
-""",
-    "state.py": """
-from dataclasses import dataclass
-
-from headscope.views.state import ViewState, setting
-
-
-@dataclass(frozen=True, slots=True)
-class RingState(ViewState):
-    rings: int = setting("Rings", "how many rings", default=3)
-    turn: str = setting("Turn", "which way", default="left", choices={"left": "L", "right": "R"})
-""",
-    "opening.py": """
-from dataclasses import replace
-
-
-def open_rings(stack, asked, state):
-    return replace(state, rings=asked.get("rings", len(stack.layers)))
-""",
-    "figure.py": """
-from matplotlib.figure import Figure
-
-
-def draw(trace, state, scores):
-    figure = Figure(figsize=(2, 2))
-    figure.text(0.5, 0.5, f"{state.rings} rings of L{state.layer}H{state.head}")
-    return figure
-""",
-}
 
 
 @pytest.fixture(autouse=True)
 def _rings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that is not ours."""
-    folder = tmp_path / "packages" / "rings"
-    folder.mkdir(parents=True)
-    for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(folder.parent))
-    import rings  # pyright: ignore[reportMissingImports]
-
-    monkeypatch.setitem(KINDS, "rings", rings.RINGS)
+    install_rings(tmp_path / "packages", monkeypatch)
 
 
 def test_its_settings_are_opened_and_checked_like_all_others() -> None:

@@ -6,9 +6,11 @@ import signal
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from headscope.errors import HeadscopeError
 from headscope.explorer.wire import Limits, ModelFacts, RefusedError, TextRequest
@@ -78,19 +80,26 @@ def answer(model: "Model", request: TextRequest, limits: Limits) -> Traced:
 
 def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:
     """Trace the text and pack its view; of a long text the header and the blocks asked for."""
-    is_long = check_size(model, request, limits)
-    trace = partial(
-        model.trace,
+    if not check_size(model, request, limits):
+        same_text = structs.replace(request, kind="", layer=None, head=None, blocks=None)
+        return _view(_trace_once(model, same_text), request).payload
+    trace = layerwise(model, lambda layer: _trace(model, request, [layer]))
+    payload = _view(trace, request).payload
+    return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
+
+
+def _trace(model: "Model", request: TextRequest, layers: list[int] | None = None) -> "Trace":
+    return model.trace(
         None if request.chat else request.text,
         request.pair,
         messages=parse_chat(request.text) if request.chat else None,
         target=request.target,
         generate=request.generate,
+        layers=layers,
     )
-    if not is_long:
-        return _view(trace(), request).payload
-    payload = _view(layerwise(model, lambda layer: trace(layers=[layer])), request).payload
-    return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
+
+
+_trace_once = lru_cache(maxsize=1)(_trace)  # head, model and neuron view of a text share its trace
 
 
 def parse_chat(text: str) -> list[dict[str, str]]:

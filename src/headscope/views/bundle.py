@@ -10,9 +10,10 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from headscope.views.kinds import KINDS, javascript_of_kinds
+from headscope.views.kinds import KINDS, javascript, javascript_of_kinds
 
 VIEWS = "kinds/index"  # the module that knows the kinds of views
+SETTINGS = "kinds/shared/settings"  # and the one that knows their settings
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
@@ -127,7 +128,15 @@ def _blank(code: str, before: list[str]) -> str:
 
 def _source(name: str, kinds: tuple[str, ...]) -> str:
     """The text of a module; the one that knows the kinds knows these alone."""
-    return javascript_of_kinds(kinds) if name == VIEWS else static(f"{name}.js")
+    if name == VIEWS:
+        return javascript_of_kinds(kinds)
+    if name == SETTINGS:
+        return javascript()
+    folder, _, module = name.removeprefix("kinds/").partition("/")
+    package = KINDS[folder].scripts if folder in KINDS and name.startswith("kinds/") else None
+    if package is not None:
+        return files(package).joinpath(f"{module}.js").read_text(encoding="utf-8")
+    return static(f"{name}.js")
 
 
 def _function(name: str, code: str) -> str:

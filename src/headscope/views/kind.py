@@ -15,7 +15,8 @@ class ViewKind:
     `open` and `figure` name a function as module:function, which is imported on first use: listing
     the kinds costs nothing. `open` gets a stack, the settings that the caller asked for and the
     state with them, and returns the state with what is best seen at first. `figure` gets a trace, a
-    state and scores to order heads by, and returns a figure of matplotlib.
+    state and scores to order heads by, and returns a figure of matplotlib. The module `view.js` of
+    its scripts exports NAMEView, which makes the view of a page.
     """
 
     name: str
@@ -25,6 +26,7 @@ class ViewKind:
     parts: frozenset[Part]
     without: frozenset[str] = frozenset()  # settings of every state that mean nothing in this view
     shows_all_layers: bool = False  # at once
+    scripts: str | None = None  # a package that has them, where they are not in static/kinds/NAME
 
     @property
     def settings(self) -> list[str]:

@@ -10,7 +10,7 @@ import { placeInList } from "../ui/roving.js";
 import { embedded, embeddedData } from "./embedded.js";
 import { keepHash, keepKeys, reportHeight } from "../ui/host.js";
 import { printPage } from "../draw/print.js";
-import { fromHash, Store, toHash } from "../kinds/shared/state.js";
+import { carriedOver, fromHash, Store, toHash } from "../kinds/shared/state.js";
 
 /**
  * @import { App } from "./app.js"
@@ -50,21 +50,9 @@ class Gallery {
   open(index, hash) {
     const data = embeddedData(`headscope-${index}`);
     const store = new Store(data.header);
-    const before = this.app?.store;
-    const kept =
-      hash ??
-      (before
-        ? toHash(
-            {
-              ...before.state,
-              pinned: before.initial.pinned,
-              window: before.initial.window,
-              stack: before.initial.stack,
-            },
-            before.initial,
-          )
-        : "");
-    store.set({ ...store.initial, ...fromHash(kept, store.initial) });
+    const settings =
+      hash === undefined ? carriedOver(this.app?.store) : fromHash(hash, store.initial);
+    store.set({ ...store.initial, ...settings });
     this.app?.remove();
     this.chosen = index;
     this.app = mount(this.place, data, store);

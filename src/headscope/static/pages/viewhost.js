@@ -2,7 +2,7 @@
 
 import { mount } from "../entry/app.js";
 import { Data, keysOf } from "../kinds/shared/data.js";
-import { fromHash, Store, toHash } from "../kinds/shared/state.js";
+import { carriedOver, fromHash, Store, toHash } from "../kinds/shared/state.js";
 import { askBlocks, askTrace } from "../explorer/api.js";
 import { saveRows } from "../charts/export.js";
 import { saveButton } from "../charts/figure.js";
@@ -42,6 +42,7 @@ export class ViewHost {
     this.waiting?.abort();
     const mine = (this.waiting = new AbortController());
     this.tell("Tracing …", false);
+    this.el.setAttribute("aria-busy", "true"); // the old picture is dimmed
     try {
       const { header, blocks } = await askTrace(request, mine.signal);
       if (mine.signal.aborted) return;
@@ -50,6 +51,8 @@ export class ViewHost {
     } catch (error) {
       if (!mine.signal.aborted)
         this.tell(error instanceof Error ? error.message : String(error), true);
+    } finally {
+      if (this.waiting === mine) this.el.removeAttribute("aria-busy");
     }
   }
 
@@ -61,11 +64,10 @@ export class ViewHost {
    * @param {boolean} address
    */
   async put(request, header, blocks, start, address) {
-    const before = header.kind === this.kind ? this.app?.store.state : undefined;
+    const carried = header.kind === this.kind ? carriedOver(this.app?.store) : {};
     const store = new Store(header);
-    const kept = before ? { ...before, pinned: null } : {};
     const asked = address ? fromHash(window.location.hash, store.initial) : {};
-    store.set({ ...start, ...kept, ...asked, theme: chosenTheme() });
+    store.set({ ...start, ...carried, ...asked, theme: chosenTheme() });
     this.remove();
     this.kind = header.kind;
     const data = new Data(header, (indices) =>

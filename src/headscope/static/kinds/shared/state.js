@@ -114,10 +114,26 @@ function kept(wanted, available) {
   return both.length > 0 || wanted.length === 0 ? both : available;
 }
 
+/**
+ * What a reader changed that fits another text, too: no tokens, and not which attention there is.
+ * @param {Store | undefined} store  of the text shown before
+ * @returns {Partial<State>}
+ */
+export function carriedOver(store) {
+  if (!store) return {};
+  const { pinned, window, stack, ...settings } = changes(store.state, store.initial);
+  return settings;
+}
+
+/** @param {State} state @param {State} initial @returns {Partial<State>} */
+function changes(state, initial) {
+  const names = /** @type {(keyof State)[]} */ ([...changedKeys(initial, state)]);
+  return Object.fromEntries(names.map((name) => [name, state[name]]));
+}
+
 /** @param {State} state @param {State} initial @returns {string} */
 export function toHash(state, initial) {
-  const pairs = [...changedKeys(initial, state)].map((key) => {
-    const value = state[/** @type {keyof State} */ (key)];
+  const pairs = Object.entries(changes(state, initial)).map(([key, value]) => {
     const text = Array.isArray(value)
       ? value.map((one) => encodeURIComponent(one)).join()
       : String(value ?? "");
