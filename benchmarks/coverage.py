@@ -25,7 +25,9 @@ from headscope.text.sentence import Sentence
 
 DRAWS = 300
 DOCUMENTS = (20, 65)
-STUDIES: dict[str, dict[str, Any]] = {"vig2019": {"exemplars": 1, "portrait": False}}
+STUDIES: dict[str, dict[str, Any]] = {
+    "vig2019": {"exemplars": 1, "portrait": False, "untrained": False}
+}
 ENDS = ("_numerator", "_denominator")
 
 

@@ -1,5 +1,7 @@
 """Scores on repeated sequences equal their definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.metrics import Grid, Variables
-from headscope.metrics.repeats import SCORES, repeated_sequences, repetitions
-from tests.references.random_attention import in_blocks, matrix_layer, plain_batch
+from headscope.metrics.repeats import (
+    DEPTH,
+    NEEDLE,
+    SCORES,
+    WANTED,
+    repeated_sequences,
+    repetitions,
+    retrieval,
+)
+from headscope.studies.luger2026.made_inputs import hide
+from tests.references.random_attention import in_blocks, matrix_layer, plain_batch, random_weights
 
 
 def measure(weights: Tensor, period: int, start: int, block: int) -> Variables:
@@ -68,3 +79,37 @@ def test_sequences_repeat_and_follow_the_seed() -> None:
     again = repeated_sequences(range(100, 200), count=3, period=7, seed=4)
     other = repeated_sequences(range(100, 200), count=3, period=7, seed=5)
     assert (sequences == again).all() and (sequences != other).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_retrieval_equals_a_plain_loop_over_the_copies_of_needles(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    depths = (0.2, 0.9)
+    texts = [hide(np.arange(100, 110), np.array([1, 2, 3, 4]), depth, (7,)) for depth in depths]
+    weights = random_weights(rng, 1, len(texts[0].ids), is_causal=True)
+    weights = torch.from_numpy(np.stack([weights[0], random_weights(rng, 1, 19, True)[0]]))
+    labels = {
+        WANTED: torch.from_numpy(np.stack([text.successor for text in texts])),
+        NEEDLE: torch.from_numpy(np.stack([text.needle for text in texts])),
+        DEPTH: torch.tensor([[0] * 19, [1] * 19]),
+    }
+    batch = replace(plain_batch(torch.ones(2, 19, dtype=torch.bool)), labels=labels)
+    layer = in_blocks(matrix_layer(0, batch, weights), 5)
+    variables: Variables = {}
+    for metric in retrieval(Grid((0,), weights.shape[1]), depths):
+        sums = metric.zero()
+        metric.see_text(sums, batch)
+        metric.see_layer(sums, layer)
+        variables |= metric.compute(sums)
+    for head in range(weights.shape[1]):
+        by_text: list[float] = []
+        for text, hidden in enumerate(texts):
+            copied: list[float] = []
+            first = hidden.ids.tolist().index(1)  # where the needle begins, and its copy
+            copy = len(hidden.ids) - 4
+            for place in range(3):  # the last token of a needle has no successor
+                copied.append(float(weights[text, head, copy + place, first + place + 1]))
+            by_text.append(sum(copied) / 3)
+        at = {"layer": 0, "head": head}
+        assert float(variables["retrieval"].sel(at)) == pytest.approx(np.mean(by_text), abs=1e-6)
+        assert variables["retrieval_at"].sel(at).values == pytest.approx(by_text, abs=1e-6)

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from headscope.metrics.successor import ITEM, Series, Successor
 from headscope.model.inputs.encode import encode_all
 from headscope.model.inputs.tokens import Tokens
 from headscope.observe import NO_LABEL, Columns, Example
+from headscope.results.claims import Verdict
 from headscope.results.statements import read_statements
 from headscope.studies.luger2026.kinds import KINDS, behaviour
 from headscope.text.corpus import Corpus
@@ -65,7 +66,7 @@ def test_kinds_and_claims_are_said(kind: str, runs: dict[str, tuple[Path, xr.Dat
     said = read_statements(runs[kind][1])
     assert {table.name for table in said.tables} >= {"kinds", "heads", "layers"}
     verdicts = {finding.holds for finding in said.findings}
-    assert verdicts <= {"yes", "no", "unclear", "not measured", "for comparison"}
+    assert verdicts <= set(get_args(Verdict))
 
 
 def test_the_report_shows_what_was_left_out(runs: dict[str, tuple[Path, xr.Dataset]]) -> None:
