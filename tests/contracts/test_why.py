@@ -1,6 +1,7 @@
 """Every family says why a head looks there, or says why it cannot: parts that sum to the score."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -64,7 +65,8 @@ def test_the_parts_sum_to_the_captured_score_or_the_family_says_why_not(name: st
 @pytest.mark.parametrize("name", HALVES)
 def test_in_bfloat16_the_parts_sum_up_to_rounding(name: str) -> None:
     family = next(family for family in FAMILIES if family.name == name)
-    model = Model(family.network().to(torch.bfloat16), tokenizer(), name=name)
+    network: Any = family.network()
+    model = Model(network.to(torch.bfloat16), tokenizer(), name=name)
     for stack, why in reasons(traced(model)):
         assert stack.query is not None and stack.key is not None and stack.scaling is not None
         query = stack.query[why.head.layer][why.head.head, why.query]

@@ -12,8 +12,9 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            metavar="csv|parquet|headvis",
-            help="csv, parquet: everything in long form; headvis: a run of luger2026.",
+            metavar="csv|parquet|headvis|graph",
+            help="csv, parquet: everything in long form; headvis: a run of luger2026; graph: what "
+            "feeds its heads (JSON, GraphML), if it was computed.",
         ),
     ] = "csv",
 ) -> None:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.exports.graph import require_composition, write_graph
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
@@ -43,7 +44,7 @@ from headscope.results.run import SETTINGS, Run, read_finished
 from headscope.results.statements import claim_rows, read_statements
 from headscope.results.tables import tabulate, to_csv
 
-Format = Literal["csv", "parquet", "headvis"]
+Format = Literal["csv", "parquet", "headvis", "graph"]
 FORMATS: tuple[str, ...] = get_args(Format)
 BESIDE = {"se": "_se", "q": "_q"}  # columns beside a value, and the ends of their variables' names
 SAID = ("title", "meaning", "unit", "formula", "reference")  # of a measure, in the index
@@ -57,10 +58,14 @@ def export(run: str | Path, out: str | Path, format: Format = "csv") -> Path:
     found, folder = read_finished(run), find_place(out)
     if format == "headvis":
         require_examples(found)
+    if format == "graph":
+        require_composition(found.data)
     try:
         _claim(folder)
         if format == "headvis":
             write_headvis(found, folder)
+        elif format == "graph":
+            write_graph(found.data, folder)
         else:
             write_tables(found, folder, format)
     except OSError as error:

@@ -278,6 +278,12 @@ class Reasons:
         return total
 
 
+def source_names(model: "Model") -> tuple[str, ...]:
+    """Every part that writes into the network of a model, in order."""
+    batch = model.batch([model.encode("a b")])
+    return tuple(map(str, Reasons(model, batch).sources))
+
+
 @dataclass(frozen=True)
 class Composition:
     """Sums over the rows of each text; covariance / variance is a part's share of the choice."""

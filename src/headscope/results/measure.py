@@ -33,7 +33,7 @@ MARK = "~"  # between the name and the labels of a slice
 BY_LAYER = "_by_layer"
 _ALL = slice(None)
 # What has these dimensions is a count, a bound, an exemplar or an example, not a value of a head.
-NO_VALUE = frozenset({"group", "bound", "rank", "top", "pick", "query", "key"})
+NO_VALUE = frozenset({"group", "bound", "rank", "top", "pick", "query", "key", "source"})
 # What else a metric computes of a measure; each says what the measure itself is.
 DERIVED = (
     "_se",

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure as Drawing
 
 from headscope.engine.look_again import LookAgain
 from headscope.metrics import surface
+from headscope.metrics.composition import COMPOSITION
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
 from headscope.results.measure import behaviours_of
@@ -17,6 +18,7 @@ from headscope.results.tables import MeasureColumn, head_rows, layer_rows, measu
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE, with_portrait
 from headscope.studies.luger2026 import maps
 from headscope.studies.luger2026.claims import CLAIMS
+from headscope.studies.luger2026.composition import COMPOSED, Compose
 from headscope.studies.luger2026.inputs import (
     check_room,
     inputs_again,
@@ -204,6 +206,7 @@ STUDY = Study(
         DOCUMENTS,
         IMPORTANCE,
         UNTRAINED,
+        COMPOSED,
         *RECORD_OPTIONS,
     ),
     inputs=KINDS_OF_INPUT,
@@ -214,9 +217,10 @@ STUDY = Study(
             start=start_of,
             beside=Vectors(),
         ),
+        Compose(),
     ),
     derive=derive,
-    measures=(BEHAVIOUR, SINK_RATE, *maps.MEASURES),
+    measures=(BEHAVIOUR, SINK_RATE, COMPOSITION, *maps.MEASURES),
     figures=FIGURES,
     tables=(TABLES[0], IMPORTANCE_TABLE, *TABLES[1:]),
     claims=CLAIMS,

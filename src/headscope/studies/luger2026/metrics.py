@@ -6,6 +6,7 @@ Texts can be made again, so that top tokens, examples and maps of every head are
 from headscope.engine.look_again import why_no_examples
 from headscope.engine.setup import Setup
 from headscope.metrics import positions, repeats
+from headscope.metrics.composition import COMPOSITION
 from headscope.metrics.examples import EACH, POINTS, HeadExamples, TokenSample
 from headscope.metrics.metric import Metric
 from headscope.metrics.repeats import retrieval
@@ -15,6 +16,7 @@ from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.writes import why_no_writes
 from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.studies.additions import importance
+from headscope.studies.luger2026.composition import why_no_composition
 from headscope.studies.luger2026.inputs import text_inputs
 from headscope.studies.luger2026.made_inputs import (
     FEWEST,
@@ -144,6 +146,7 @@ TEXTS = InputKind(
         Question((MAPS,), unless=why_no_maps),
         Question((WRITES,), unless=why_no_written_tokens),
         Question(("stack decoder", "stack cross"), unless=why_no_target),
+        Question((COMPOSITION.name,), unless=why_no_composition),
         importance(text_inputs),
     ),
 )

@@ -1,0 +1,59 @@
+"""What feeds a head: the composition of a result, head by head."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from headscope.head import Head
+from headscope.results.measure import heads_of
+from headscope.results.replicates import margin_of
+
+COMPOSITION = "composition"
+_HEAD = re.compile(r"L\d+H\d+")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A part of the network that makes some of a head's choice."""
+
+    head: Head
+    side: str  # query or key
+    source: str  # L4H2, MLP 0, embedding, position, biases
+    share: float
+    margin: float  # half of the 95 % interval; NaN where it is unknown
+
+    @property
+    def is_of_head(self) -> bool:
+        """Whether the part is a head, not an MLP or an embedding."""
+        return _HEAD.fullmatch(self.source) is not None
+
+
+def all_feeds(data: xr.Dataset) -> Iterator[Feed]:
+    """Every part of every head, in the order of the heads; parts that add nothing are left out."""
+    if COMPOSITION not in data:
+        return
+    axes = ("layer", "head", "side", "source")
+    values = data[COMPOSITION].transpose(*axes)
+    of_errors = margin_of(data, COMPOSITION)
+    margins = np.full(values.shape, np.nan)
+    if of_errors is not None:
+        margins = of_errors.transpose(*axes).values
+    sides, sources = (values[name].values.tolist() for name in ("side", "source"))
+    of_heads = values.values.reshape(-1, len(sides), len(sources))
+    margins = margins.reshape(of_heads.shape)
+    for number, head in enumerate(heads_of(data)):
+        for side, source in np.argwhere(of_heads[number] != 0).tolist():
+            share, margin = float(of_heads[number, side, source]), margins[number, side, source]
+            yield Feed(head, str(sides[side]), str(sources[source]), share, float(margin))
+
+
+def fed_by(data: xr.Dataset, head: Head, side: str = "key", most: int = 3) -> list[Feed]:
+    """The earlier heads that make most of a head's choice on one side, largest first."""
+    if COMPOSITION not in data:
+        return []
+    one = data.sel(layer=[head.layer], head=[head.head])
+    feeds = [feed for feed in all_feeds(one) if feed.side == side and feed.is_of_head]
+    return sorted((feed for feed in feeds if feed.share > 0), key=lambda feed: -feed.share)[:most]
