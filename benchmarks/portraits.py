@@ -86,6 +86,10 @@ def print_portraits(model: Model, corpus: Corpus) -> None:
     print(f"| heads recognised from one text, from all | {one:.3f}, {every:.3f} |")
     print(f"| same name in both halves, of heads with a name in either | {same} of {len(named)} |")
     print(f"| seconds | {seconds:.0f} |")
+    heads = [cell.head for cell in described.cells]
+    changed = [f"{heads[place]} {first[place]} / {second[place]}"
+               for place in named if first[place] != second[place]]  # fmt: skip
+    print(f"\nOther names in the two halves: {', '.join(changed) or 'none'}.")
     print(f"\nNames: {', '.join(f'{count} {name}' for name, count in tally)}.", flush=True)
 
 

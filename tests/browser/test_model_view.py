@@ -139,7 +139,7 @@ def test_thumbnails_are_matrices_in_the_colour_of_what_a_head_does(open_page: Op
     assert {level: count for level, count in shades.items() if count} == {
         level: expected.count(level) for level in expected
     }
-    expect(page.page.locator(".hs-caption")).to_have_text("mixed")
+    expect(page.page.locator(".hs-caption")).to_have_text("unnamed")
     page.shot("model-matrix")
 
 

@@ -13,7 +13,7 @@ WAYS: dict[str, Callable[[Sequence[str], int, int], bool]] = {
     "what followed the same token before": lambda words, query, key: (
         key >= 1 and key != query and key - 1 < query and words[key - 1] == words[query]
     ),
-    "an earlier occurrence of the same token": lambda words, query, key: (
+    "the same token elsewhere": lambda words, query, key: (
         key < query and words[key] == words[query]
     ),
     "the previous token": lambda words, query, key: key == query - 1,
@@ -95,7 +95,7 @@ def test_where_no_head_follows_a_pattern_nothing_is_named() -> None:
 
 def test_every_head_has_a_role_and_its_group() -> None:
     named = [[(role.name, role.group) for role in row] for row in roles(patterned_trace().default)]
-    even, induction = ("even", "even"), ("induction", "repetition")
+    even, induction = ("evenly", "even"), ("after the same", "repetition")
     assert named == [[even, ("previous token", "position"), even], [even, even, induction]]
 
 
@@ -106,6 +106,6 @@ def test_a_head_without_a_pattern_is_named_after_where_it_rests() -> None:
     trace = Trace.from_weights(weights, list("abcdefgh"), special=special)
     assert [role.name for role in roles(trace.default)[0]] == [
         "first token",
-        "special tokens",
-        "mixed",
+        "delimiters",
+        "unnamed",
     ]

@@ -133,7 +133,7 @@ FIXED = {
     "next mark": Words("the next punctuation mark", "next mark"),
     "clause bounds": Words("punctuation and conjunctions", "clause bounds"),
     "same token": Words("the same token elsewhere", "same token"),
-    "after the same": Words("what followed the same token", "after the same"),
+    "after the same": Words("what followed the same token before", "after the same"),
     "before the same": Words("what stood before the same token", "before the same"),
     "own word": Words("the other pieces of its word", "own word"),
     "own word before": Words("the earlier pieces of its word", "own word"),

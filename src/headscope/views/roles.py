@@ -4,7 +4,8 @@ A pattern says for every attending token which tokens it may look at; neither th
 special one, on which many heads rest. A head's share is the mean, over the tokens that have
 something to look at, of the attention that goes there. Its strength is that share of what does not
 rest, over chance: (share − chance) / (1 − chance), where chance is attention spread evenly over
-what the token sees.
+what the token sees. The words are those of portraits (`headscope.results.fact_words`); what they
+say is of this text alone.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
+from headscope.results.fact_words import FIXED
+from headscope.results.measure import RoleGroup
 from headscope.views.labels import label
 from headscope.views.weights import checked_weights
 from headscope.views.window import is_long
@@ -70,9 +73,9 @@ class _Match:
         return np.where((self.share >= LEAST) & (self.strength >= CLEAR), self.strength, 0.0)
 
 
-UNNAMED = Role("mixed", "unnamed")
-_FIRST, _SPECIAL = Role("first token", "sink"), Role("special tokens", "marks")
-_EVEN = Role("even", "even")
+UNNAMED = Role("unnamed", "unnamed")
+_FIRST, _SPECIAL = Role("first token", "sink"), Role("delimiters", "sink")
+_EVEN = Role("evenly", "even")
 
 
 def worth_a_look(stack: "StackTrace") -> tuple[Worth, ...]:
@@ -197,17 +200,18 @@ def _followed_same(labels: Labels) -> np.ndarray:
     return after & ~np.eye(len(labels), dtype=bool)
 
 
+def _pattern(
+    key: str, group: RoleGroup, interest: float, mask: Callable[[Labels], np.ndarray]
+) -> _Pattern:
+    """A pattern in the words that portraits have for the same fact."""
+    words = FIXED[key]
+    return _Pattern(Role(words.short, group), words.target, interest, mask)
+
+
 _PATTERNS = (
-    _Pattern(
-        Role("induction", "repetition"), "what followed the same token before", 1.0, _followed_same
-    ),
-    _Pattern(
-        Role("same token", "repetition"),
-        "an earlier occurrence of the same token",
-        0.85,
-        _same_before,
-    ),
-    _Pattern(Role("previous token", "position"), "the previous token", 0.7, _at_offset(-1)),
-    _Pattern(Role("next token", "position"), "the next token", 0.7, _at_offset(1)),
-    _Pattern(Role("itself", "position"), "itself", 0.4, _at_offset(0)),
+    _pattern("after the same", "repetition", 1.0, _followed_same),
+    _pattern("same token", "repetition", 0.85, _same_before),
+    _pattern("-1", "position", 0.7, _at_offset(-1)),
+    _pattern("+1", "position", 0.7, _at_offset(1)),
+    _pattern("0", "position", 0.4, _at_offset(0)),
 )

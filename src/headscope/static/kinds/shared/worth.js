@@ -59,7 +59,7 @@ function sentence(ways) {
   const described = ways.map(
     ({ words, share }) => `${words} (${Math.round(100 * share)} % where there is one)`,
   );
-  return `looks at ${described.join(" and ")}. `;
+  return `looks at ${described.join(" and ")} in this text. `;
 }
 
 /** One button for each head. @param {Worth[]} worth @returns {Worth[]} */
