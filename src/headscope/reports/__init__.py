@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headscope.errors import HeadscopeError, RunError
@@ -194,7 +194,7 @@ class Tables:
         _write(self.folder / f"{table.file}.csv", to_csv(names, cells))
         narrow = shown if self.columns == ("all",) else shown.narrow(self.columns or table.narrow)
         _write(self.folder / f"{table.file}.tex", to_latex(narrow))
-        return shown
+        return replace(shown, on_paper=shown.narrow(table.narrow)) if shown.is_wide else shown
 
 
 def _write_exemplars(

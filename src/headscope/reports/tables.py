@@ -50,6 +50,7 @@ class ShownTable:
     file: str
     columns: tuple[Cell, ...]
     rows: tuple[ShownRow, ...]
+    on_paper: "ShownTable | None" = None  # fewer columns, of a table that is too wide for paper
 
     @property
     def first_rows(self) -> tuple[ShownRow, ...]:
