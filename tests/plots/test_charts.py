@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from headscope.plots import style
 from headscope.plots.charts import Plot, Series, draw_plots, draw_shares
 from headscope.plots.ribbons import PITCH, Ribbon, draw_ribbons, read_ribbon
-from headscope.studies.clark2019 import exhibits as surface
-from headscope.studies.clark2019.probes import exhibits as words
-from headscope.studies.vig2019 import exhibits as vig
+from headscope.studies.clark2019 import figures as surface
+from headscope.studies.clark2019.probes import figures as words
+from headscope.studies.vig2019 import figures as vig
 from headscope.theme import FAINT, INK, SECOND
 from tests.plots.canvas import box, draw, outside, overlapping, read_off, texts
 from tests.references.results import make_result

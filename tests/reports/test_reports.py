@@ -16,7 +16,7 @@ from headscope.results.head_map import map_heads
 from headscope.results.run import read_finished, write_settings
 from headscope.results.statements import Choice, read_statements, tally
 from headscope.results.tables import InPaper, tabulate
-from headscope.studies.vig2019.exhibits import FIGURES
+from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from headscope.theme import role_variable

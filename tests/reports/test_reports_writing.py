@@ -18,7 +18,7 @@ from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
 from headscope.reports.tables import show_number, show_table, to_latex
 from headscope.results.tables import Interval, Measured, tabulate, to_csv
-from headscope.studies.vig2019.exhibits import FIGURES
+from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain
 from tests.plots.canvas import outside, overlapping, texts

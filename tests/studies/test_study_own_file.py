@@ -15,7 +15,7 @@ from headscope.cli import app
 from headscope.results.compare import compare, largest
 from headscope.results.measure import measure_of
 from headscope.studies.study import Figure
-from headscope.studies.vig2019.exhibits import draw_one
+from headscope.studies.vig2019.figures import draw_one
 from headscope.text.corpus import Corpus
 from tests.docs.page_module import load_page
 from tests.references.tiny_models import causal_model, make_sentences

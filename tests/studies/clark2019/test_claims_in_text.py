@@ -7,7 +7,7 @@ import xarray as xr
 from headscope.results.claims import JudgedClaim, Replicates, judge
 from headscope.results.replicates import GROUPS
 from headscope.studies import additions
-from headscope.studies.clark2019.probes import exhibits
+from headscope.studies.clark2019.probes import tables
 from tests.references.clark2019_results import claim, put_layers, surface, words
 from tests.references.numbers import interval_of
 from tests.references.results import with_sums
@@ -115,7 +115,7 @@ def test_doing_nothing_is_looking_at_delimiters_where_nothing_is_to_be_found(
         found = judged_noop(start, result)
         assert found.holds == wanted
         assert found.value == pytest.approx(other - applies, abs=0.05)
-    (row,) = [row for row in exhibits.noop_rows(result) if row["relation"] == "obj"]
+    (row,) = [row for row in tables.noop_rows(result) if row["relation"] == "obj"]
     assert row["head"] == "L1H0" and row["attending"] == "dependent"
     assert row["difference"].value == pytest.approx(row["does not"] - row["applies"])
     assert row["difference"].low < row["difference"].value < row["difference"].high

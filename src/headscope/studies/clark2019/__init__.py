@@ -17,17 +17,18 @@ from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
 from headscope.results.measure import Measure
 from headscope.studies import additions
-from headscope.studies.clark2019 import exhibits
+from headscope.studies.clark2019 import figures, tables
 from headscope.studies.clark2019.best_heads import COREFERENCE, name_linguistic
 from headscope.studies.clark2019.claims import CLAIMS
-from headscope.studies.clark2019.exhibits import OTHER
 from headscope.studies.clark2019.inputs import draw_segments
 from headscope.studies.clark2019.metrics import ALWAYS, INPUTS
 from headscope.studies.clark2019.probes import examples, probing
-from headscope.studies.clark2019.probes import exhibits as word_exhibits
+from headscope.studies.clark2019.probes import figures as word_figures
 from headscope.studies.clark2019.probes import inputs as words
+from headscope.studies.clark2019.probes import tables as word_tables
 from headscope.studies.clark2019.probes.inputs import TREES
 from headscope.studies.clark2019.published import OF_MEASURES
+from headscope.studies.clark2019.tables import OTHER
 from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, Option, say_errors, say_words
 from headscope.studies.study import Study
 from headscope.studies.untrained import UNTRAINED
@@ -201,12 +202,12 @@ STUDY = Study(
     ),
     derive=derive,
     measures=(*MEASURES, *examples.MEASURES, *probing.MEASURES),
-    figures=(*exhibits.FIGURES, *word_exhibits.FIGURES),
+    figures=(*figures.FIGURES, *word_figures.FIGURES),
     tables=(
-        *word_exhibits.TABLES,
+        *word_tables.TABLES,
         READINGS,
         additions.IMPORTANCE_TABLE,
-        *exhibits.TABLES,
+        *tables.TABLES,
     ),
     claims=CLAIMS,
     published=OF_MEASURES,

@@ -10,7 +10,8 @@ from headscope.head import name_head
 from headscope.results.held_out import hold_out
 from headscope.results.ranks import names_where, top_heads
 from headscope.results.statements import Tabulation
-from headscope.results.tables import HeadName
+from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
+from headscope.studies.luger2026.figures import DETECTORS, REACHES, SHARES
 from headscope.studies.luger2026.kinds import Kind, known_kinds
 
 MOST_NAMED = 12  # heads in a cell of the table
@@ -48,4 +49,26 @@ KINDS_TABLE = Tabulation(
     "documents and scored on the other, with its 95 % interval.",
     ("first_share",),
     lambda result: [_row(result, kind) for kind in known_kinds(result)],
+)
+
+
+COLUMNS = tuple(map(MeasureColumn, (*SHARES, *REACHES, *DETECTORS)))
+
+
+TABLES = (
+    KINDS_TABLE,
+    Tabulation(
+        "layers",
+        "Layers",
+        "Values of all heads together.",
+        (),
+        lambda result: layer_rows(result, measure_columns(result, COLUMNS)),
+    ),
+    Tabulation(
+        "heads",
+        "Heads",
+        "Every head.",
+        (),
+        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
+    ),
 )

@@ -18,12 +18,12 @@ from headscope.studies.shared.sentences import find_labels, inputs_again
 from headscope.studies.study import Study
 from headscope.studies.untrained import UNTRAINED
 from headscope.studies.vig2019.claims import CLAIMS
-from headscope.studies.vig2019.exhibits import FIGURES, TABLES
+from headscope.studies.vig2019.figures import FIGURES
 from headscope.studies.vig2019.inputs import draw_corpus
 from headscope.studies.vig2019.metrics import EXEMPLARS, NUMBERS
 from headscope.studies.vig2019.published import OF_MEASURES
 from headscope.studies.vig2019.specialists import CHOICE_TITLES, choose_heads
-from headscope.studies.vig2019.tables import SYNTAX_TABLE
+from headscope.studies.vig2019.tables import SYNTAX_TABLE, TABLES
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:

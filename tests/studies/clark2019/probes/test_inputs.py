@@ -18,9 +18,9 @@ from headscope.reports.tables import show_table
 from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
 from headscope.results.tables import tabulate
-from headscope.studies.clark2019.probes.exhibits import TABLES, table1_rows
 from headscope.studies.clark2019.probes.inputs import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.probes.mentions import phrases
+from headscope.studies.clark2019.probes.tables import TABLES, table1_rows
 from headscope.studies.clark2019.probes.trained_probes import Learner
 from headscope.studies.clark2019.probes.training import PROBES
 from headscope.studies.clark2019.probes.trees import ALL

@@ -1,8 +1,6 @@
-"""The figures of the paper, and heads, layers, tags and relations in numbers, from a result."""
+"""The figures of the paper, from a result."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,20 +11,8 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.measure import BY_LAYER
-from headscope.results.statements import Tabulation
-from headscope.results.tables import (
-    HEAD_MEAN,
-    HeadName,
-    MeasureColumn,
-    column_at,
-    head_rows,
-    measure_columns,
-    measured_cells,
-    rows_of,
-)
 from headscope.studies.study import Figure
-from headscope.studies.vig2019.specialists import Specialist, find_specialists, telling_heads
+from headscope.studies.vig2019.specialists import telling_heads
 
 TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
@@ -37,18 +23,6 @@ _FORM_TITLES = {
     "receiver_is_parent": "receiver is the parent",
     "either": "either",
 }
-COLUMNS = (
-    MeasureColumn("null_share"),
-    MeasureColumn("dependency_alignment", at={"form": "either"}),
-    MeasureColumn("dependency_expected", at={"form": "either"}),
-    MeasureColumn("variability"),
-    MeasureColumn("distance"),
-    MeasureColumn("entropy"),
-)
-HELD_OUT = (
-    "Held out: chosen on half of the documents and scored on the other, with 95 % intervals; "
-    "factor: best share / mean share."
-)
 
 
 def draw_one(result: xr.Dataset, variable: str, title: str, unit: str) -> Drawing:
@@ -266,87 +240,5 @@ FIGURES = (
         ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=None),
         rare_tags,
-    ),
-)
-
-
-def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per layer: pooled values and means of head values."""
-    columns = [
-        each for each in measure_columns(result, COLUMNS) if each.variable + BY_LAYER in result
-    ]
-    cells: dict[str, list[Any]] = {"layer": result.variables["layer"].values.tolist()}
-    for column in columns:
-        for suffix in (BY_LAYER, HEAD_MEAN):
-            name = f"{column.variable}{suffix}"
-            if name in result:
-                cells[name] = measured_cells(result, column, suffix, ("layer",))
-    return rows_of(cells)
-
-
-def label_rows(
-    result: xr.Dataset, axis: str, title: str, sides: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """One row per tag or relation: frequency, mean shares, and the most specialised heads.
-
-    `sides` has the shares and what the names of their cells begin with.
-    """
-    labels = result.variables[axis].values.tolist()
-    frequency = column_at(result, f"{axis}_frequency", (axis,))
-    rows = [
-        {title: label, "frequency": often} for label, often in zip(labels, frequency, strict=True)
-    ]
-    for variable, begin in sides.items():
-        even = column_at(result, f"{variable}_even", (axis,))
-        found = map(_best_cells, find_specialists(result, variable, axis), even)
-        for row, cells in zip(rows, found, strict=True):
-            row |= {f"{begin}{key}": value for key, value in cells.items()}
-    order = np.argsort(-np.array(frequency), kind="stable").tolist()
-    return [rows[place] for place in order]
-
-
-def _best_cells(found: Specialist, even: float) -> dict[str, Any]:
-    """The head that pays most to a label: here, and of the documents that did not choose it."""
-    return {
-        "mean": found.mean,
-        "even": even,
-        "best": found.share,
-        "head": HeadName(name_head(found.layer, found.head)),
-        "factor": found.times,
-        "held_out": found.held_out.cell,
-        "held_out_factor": found.factor.cell,
-    }
-
-
-TABLES = (
-    Tabulation(
-        "tags",
-        "Parts of speech",
-        "How often each tag occurs, what heads pay to and from it on average, what even attention "
-        "would pay, and the head that pays most. " + HELD_OUT,
-        ("pos_to", "pos_from"),
-        partial(label_rows, axis="tag", title="tag", sides={"pos_to": "to_", "pos_from": "from_"}),
-    ),
-    Tabulation(
-        "relations",
-        "Relations",
-        "How often each relation occurs, what its tokens receive on average and from even "
-        "attention, and the head that pays most. " + HELD_OUT,
-        ("deprel_to",),
-        partial(label_rows, axis="deprel", title="relation", sides={"deprel_to": ""}),
-    ),
-    Tabulation(
-        "layers",
-        "Layers",
-        "Values pooled over the heads of each layer, and plain means of the head values.",
-        (),
-        layer_rows,
-    ),
-    Tabulation(
-        "heads",
-        "Heads",
-        "Every head.",
-        (),
-        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
     ),
 )

@@ -12,7 +12,8 @@ from headscope.plots import style, to_svg
 from headscope.results.ranks import layers_between
 from headscope.results.statements import read_statements
 from headscope.results.tables import tabulate
-from headscope.studies.clark2019.exhibits import FIGURES, TABLES, clearest_heads
+from headscope.studies.clark2019.figures import FIGURES, clearest_heads
+from headscope.studies.clark2019.tables import TABLES
 from tests.references.float64_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019.corpora import paragraphs
 
