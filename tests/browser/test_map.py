@@ -76,7 +76,7 @@ def test_a_click_opens_the_card_beside_the_map(visit: Visit) -> None:
     expect(visit.at("#card h2")).to_have_text("L1H0")
     expect(visit.at("#card-next")).to_be_focused()
     assert visit.address() == "/map?head=L1H0"
-    visit.page.get_by_role("link", name="All measures").click()
+    visit.page.get_by_role("link", name="All measures of").click()
     expect(visit.at(".title h1")).to_have_text("Head L1H0")
     visit.page.go_back()
     expect(visit.at("#card h2")).to_have_text("L1H0")
@@ -159,7 +159,7 @@ def test_a_site_opens_from_a_disk(tab: Page, folder: Path, tmp_path: Path) -> No
     expect(tab.locator(".map-cell")).to_have_count(16)
     tab.locator("#map-L0H3").click()
     expect(tab.locator("#card .say")).to_contain_text("Looks from a verb to its object")
-    tab.get_by_role("link", name="All measures").click()
+    tab.get_by_role("link", name="All measures of").click()
     expect(tab.locator(".title h1")).to_have_text("Head L0H3")
     tab.locator("#nav-finder").click()
     expect(tab.locator("h1")).to_have_text("Which head does that?")

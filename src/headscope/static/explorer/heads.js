@@ -19,10 +19,11 @@ export function headIn(text) {
 }
 
 /**
- * A sentence about a head without its name: "looks at the previous token".
+ * A sentence about a head without its name: "looks at the previous token". Its numbers keep their
+ * signs at the end of a line.
  * @param {string} name
  * @param {string} sentence
  */
 export function withoutName(name, sentence) {
-  return sentence.slice(name.length).replace(/^:? /, "");
+  return sentence.slice(name.length).replace(/^:? /, "").replaceAll(" %", "\u202f%");
 }

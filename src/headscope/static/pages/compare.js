@@ -112,7 +112,8 @@ async function body(context, first, second) {
  */
 async function headWithHead(context, a, b, found, run) {
   const measures = run.measures.filter((one) => found.measures.includes(one.name));
-  const spec = validSpec(measures, context.params.measure ?? found.rows[0]?.spec, measures[0].name);
+  const first = run.described ? "explained" : found.rows[0]?.spec;
+  const spec = validSpec(measures, context.params.measure ?? first, measures[0].name);
   const picture = await askDifference(a, b, spec);
   const menus = measureMenus("measure", "Measure", measures, spec, (measure) =>
     change({ measure }),

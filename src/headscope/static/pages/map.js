@@ -193,7 +193,12 @@ class MapPage {
     if (mine !== this.asked) return;
     this.card.style.setProperty("--c", roleInk(cell.group));
     const room = Math.max(280, this.card.clientWidth - 44);
-    this.card.replaceChildren(this.heading(cell), ...portraitParts(portrait, room));
+    const href = address("head", { run: this.run.slug, head: cell.name });
+    this.card.replaceChildren(
+      this.heading(cell),
+      ...portraitParts(portrait, room),
+      h("p", { class: "card-more" }, h("a", { href }, `All measures of ${cell.name}`)),
+    );
     this.card.scrollTop = 0;
     if (byHand && window.matchMedia(PHONE).matches)
       document.getElementById(`map-${cell.name}`)?.scrollIntoView({ block: "center" });
@@ -237,11 +242,6 @@ class MapPage {
       h("span", { class: "space" }),
       step(-1, "‹", "Previous head"),
       step(1, "›", "Next head"),
-      h(
-        "a",
-        { class: "button small", href: address("head", { run: this.run.slug, head: cell.name }) },
-        "All measures",
-      ),
       close,
     );
   }
