@@ -3,6 +3,7 @@
 What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -22,12 +23,15 @@ from headscope.results.compare import Comparison as Compared
 from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
 from headscope.results.compare.differences import Kind, MeasureDifference
 from headscope.results.dataset import left_out
-from headscope.results.describe import PORTRAIT
+from headscope.results.describe import PORTRAIT, read_description
 from headscope.results.evidence import PROFILE
+from headscope.results.head_map import map_heads
 from headscope.results.measure import (
     BY_LAYER,
     GRID,
+    Behaviour,
     Measure,
+    RoleGroup,
     Slice,
     baseline_of,
     behaviours_of,
@@ -217,7 +221,7 @@ def map_of(opened: OpenRun) -> sent.Clusters:
     ]
     return sent.Clusters(
         heads=heads,
-        behaviours=behaviours_of(data) if "behaviour" in data else [],
+        behaviours=names_of_heads(data),
         stress=number(positions.attrs.get("stress", np.nan)),
     )
 
@@ -230,10 +234,26 @@ def sentence_of(data: xr.Dataset, head: Head) -> str | None:
 
 
 def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
-    """The label that the study gave the head, None where it gives none."""
+    """The short name of a head, by its portrait or else by the study; None without either."""
+    if PORTRAIT in data:
+        stored = str(data[PORTRAIT].sel(layer=layer, head=head).values.item())
+        return read_description(Head(layer, head), "", stored).name
     if "behaviour" not in data:
         return None
     return str(data["behaviour"].sel(layer=layer, head=head).values.item())
+
+
+def names_of_heads(data: xr.Dataset) -> list[Behaviour]:
+    """The short names of a run's heads with their groups, by which they are coloured."""
+    described = map_heads(data)
+    if described is None:
+        return behaviours_of(data) if "behaviour" in data else []
+    numbers: Counter[RoleGroup] = Counter()
+    names: list[Behaviour] = []
+    for role in described.names:
+        names.append(Behaviour(role.name, role.group, numbers[role.group]))
+        numbers[role.group] += 1
+    return names
 
 
 def comparison(a: OpenRun, b: OpenRun) -> sent.Comparison:

@@ -34,7 +34,7 @@ export const HELP = {
     "Keep the heads whose measures lie where you want them; any two measures are the axes, a " +
     "third the colour. The address holds all of it.",
   head:
-    "Everything the run measured about one head, and the sentences in which it is surest; " +
+    "Where one head looks and what shows it, then everything that the run measured about it; " +
     "click a sentence to see all of its weights.",
   clusters:
     "Heads that attend alike lie close together. Point at one for its name, click it for its card.",

@@ -48,12 +48,11 @@ export const headPage = {
     const nodes = [
       title(run, card, portrait),
       portrait ? evidence(portrait, context.room) : null,
-      summary(run, card, portrait !== null),
-      ...(portrait ? [] : measured),
+      ...(portrait ? [] : [summary(run, card), ...measured]),
       ...kept,
       card.exemplars.length || context.session.model.name ? examples.node : null,
       histogramPair(card.histograms, context.room),
-      portrait ? fold("All measures", ...measured) : null,
+      portrait ? fold("All measures", summary(run, card), ...measured) : null,
     ];
     return {
       nodes: nodes.flatMap((node) => node ?? []),
@@ -135,9 +134,8 @@ function title(run, card, portrait) {
  * What the run says of the head: its best rank, the tables that name it, why it was chosen.
  * @param {RunDetail} run
  * @param {Card} card
- * @param {boolean} isDescribed  whether a portrait says what it looks at
  */
-function summary(run, card, isDescribed) {
+function summary(run, card) {
   const ranked = card.measures.flatMap((one) =>
     one.rank === null ? [] : [{ ...one, rank: one.rank }],
   );
@@ -160,8 +158,7 @@ function summary(run, card, isDescribed) {
         `: ${mentions(card)}. `,
       ]
     : [];
-  const looks =
-    card.looks && !isDescribed ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
+  const looks = card.looks ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
   return h(
     "div",
     {},
