@@ -154,12 +154,12 @@ def observe_all(setup: Setup, shards: list[Shard]) -> None:
     setup.model.network.set_attn_implementation("eager")
     job = make_job(setup)
     for inputs in read_ahead(setup, job.parts, shards):
-        job.compute(inputs)
+        job.measure(inputs)
 
 
 def make_job(setup: Setup) -> Measuring:
     """The work of the study on a shard."""
-    return Measuring(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
+    return Measuring(setup, torch.get_num_threads(), STUDY.parts)
 
 
 def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, Sums]:

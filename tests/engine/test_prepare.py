@@ -30,7 +30,7 @@ def _two_readers(monkeypatch: pytest.MonkeyPatch) -> None:
 def job() -> Measuring:
     corpus, study = Corpus.from_sentences(list(hs.demo_corpus())[:60]), find_study("vig2019")
     setup = Setup(tiny_gpt2(), corpus, study.with_options({}), study.labels(corpus), 512)
-    return Measuring(setup, study.parts, 1, setup.model.fingerprint)
+    return Measuring(setup, 1, study.parts)
 
 
 def reading_with(job: Measuring, inputs: Any) -> Measuring:

@@ -81,29 +81,20 @@ def default_batch_tokens(model: Model) -> int:
         return CPU_TOKENS
     free = free_on_gpu(model.device)
     row = PACKED_ROW if is_packed(model) else SENTENCE
-    size = model.network.dtype.itemsize
-    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row, size=size)
+    width, size = model.network.config.get_text_config().hidden_size, model.network.dtype.itemsize
+    return fitting_tokens(free, heads=model.heads, width=width, row=row, size=size)
 
 
 def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
-    Never fewer than LEAST, nor more than MOST.
+    Never fewer than LEAST, nor more than MOST. A token has a row of weights in every head, of which
+    about ten copies of four bytes live at once, and some thirty vectors of the network's width,
+    whose numbers have `size` bytes.
     """
-    token_bytes = _token_bytes(heads, width, row, size)
+    token_bytes = 4 * 10 * heads * row + size * 30 * width
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // token_bytes))
     return 1 << (tokens.bit_length() - 1)
-
-
-def _token_bytes(heads: int, width: int, row: int, size: int) -> int:
-    """A token has a row of weights in every head, of which about ten copies of four bytes live at
-    once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
-    """
-    return 4 * 10 * heads * row + size * 30 * width
-
-
-def _width(model: Model) -> int:
-    return model.network.config.get_text_config().hidden_size
 
 
 def observe(

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from headscope.engine.forward import Allowance
 from headscope.engine.part import Inputs
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.model.attention import send
@@ -38,7 +38,6 @@ from headscope.results.records import (
     with_checksums,
     write_records,
 )
-from headscope.workers.threads import use_threads
 
 BLOCK = 32  # inputs of a piece
 TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
@@ -129,13 +128,12 @@ class LookAgain(Stage[Block]):
         example_inputs = result["example_input"].transpose("layer", "head", ...).values
         return Look(
             setup,
+            threads,
             self.inputs,
             self.start,
             example_inputs.reshape(*example_inputs.shape[:2], -1),
             self.with_self(setup),
             None if self.beside is None else self.beside.collector(setup, result),
-            threads,
-            setup.model.fingerprint,
         )
 
     def finish(
@@ -159,28 +157,24 @@ class LookAgain(Stage[Block]):
 
 
 @dataclass(frozen=True)
-class Look(WithModel):
+class Look(ModelWork[Block]):
     """Computes the weights and tokens to store of a block of inputs."""
 
-    setup: Setup
     inputs: InputsAgain
     start: Callable[[Example], int]
     example_inputs: Int[np.ndarray, "layer head example"]  # numbers of inputs, -1 for none
     with_self: bool
     collect: Callable[[], Collection] | None
-    threads: int
-    fingerprint: str  # of the model that the run is of
 
     def describe(self, block: Block, /) -> str:
         """Name the block by its first and last input."""
         return f"The second look at inputs {block[0]} to {block[-1]}"
 
-    def __call__(self, block: Block, /) -> bytes:
+    def compute(self, block: Block, /) -> bytes:
         """The weights and tokens to store, as the content of a file."""
         inputs, model = self.inputs(self.setup, block), self.setup.model
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
-        with use_threads(self.threads):
-            arrays = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
+        arrays = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
         described = [
             describe(self.setup, example, self.start(example)) for example in inputs.examples
         ]
@@ -291,11 +285,12 @@ def look_at(
     sparse: list[Tensor] = []
     for start in range(0, tokens, layer.block):
         stop = min(start + layer.block, tokens)
-        weights = layer.weights(start, stop)[rows, heads]
-        is_pair = batch.mask[rows, start:stop, None] & batch.mask[rows, None]
+        keys = stop if batch.is_causal else tokens  # no query of the block sees a later one
+        weights = layer.weights(start, stop)[..., :keys][rows, heads]
+        is_pair = batch.mask[rows, start:stop, None] & batch.mask[rows, None, :keys]
         weights = torch.where(is_pair, weights, 0.0)  # rows of padding may hold anything
         sparse.append(largest_of_rows(weights, start))
-        counted = torch.where(batch.pairs_of(start, stop)[rows], weights, 0.0)
+        counted = torch.where(batch.pairs_of(start, stop)[rows, :, :keys], weights, 0.0)
         counted[..., :first] = 0.0
         counted[:, : max(0, first - start)] = 0.0
         if not with_self:
@@ -303,7 +298,7 @@ def look_at(
         weight, flat_index = counted.flatten(1).max(-1)
         is_larger = weight > largest
         largest = torch.where(is_larger, weight, largest)
-        pair = torch.stack([flat_index // tokens + start, flat_index % tokens], dim=-1)
+        pair = torch.stack([flat_index // keys + start, flat_index % keys], dim=-1)
         places = torch.where(is_larger[:, None], pair, places)
     entries = torch.cat(sparse, dim=1)
     return places, entries[:, entries[0].argsort(stable=True)]

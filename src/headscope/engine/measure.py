@@ -21,7 +21,7 @@ import xarray as xr
 from headscope.engine.forward import observe
 from headscope.engine.part import Inputs, Part, read_inputs
 from headscope.engine.prepare import explain_dead_readers, read_ahead
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.errors import RunError
 from headscope.files import pack_arrays, unpack_arrays
@@ -31,8 +31,7 @@ from headscope.results import dataset
 from headscope.text.alignment import SEVERAL
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
-from headscope.workers import LocalPool, Pool, Work
-from headscope.workers.threads import use_threads
+from headscope.workers import LocalPool, Pool, Work, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
@@ -91,7 +90,7 @@ class MeasureShards(Stage[Shard]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Measuring":
         """What is done to a shard."""
-        return Measuring(setup, self.parts, threads, setup.model.fingerprint)
+        return Measuring(setup, threads, self.parts)
 
     def compute(
         self, work: Work[Shard, bytes], pieces: Sequence[Shard], pool: Pool
@@ -123,18 +122,14 @@ class MeasureShards(Stage[Shard]):
 
 
 @dataclass(frozen=True)
-class Measuring(WithModel):
+class Measuring(ModelWork[Shard]):
     """Computes the sums of a shard: everything that is needed for it, in any process."""
 
-    setup: Setup
     make_parts: Callable[[Setup], tuple[Part, ...]]
-    threads: int
-    fingerprint: str  # of the model that the run is of
 
-    def __call__(self, shard: Shard, /) -> bytes:
+    def compute(self, shard: Shard, /) -> bytes:
         """The content of a shard's file."""
-        with use_threads(self.threads):
-            return self.compute(read_inputs(self.setup, self.parts, shard))
+        return self.measure(read_inputs(self.setup, self.parts, shard))
 
     def run_ahead(self, shards: Sequence[Shard]) -> Iterator[tuple[Shard, bytes]]:
         """Every shard with the content of its file, while other processes read the next ones."""
@@ -142,7 +137,7 @@ class Measuring(WithModel):
         with explain_dead_readers(), use_threads(self.threads):
             ahead = read_ahead(self.setup, self.parts, shards)
             for shard, inputs in zip(shards, ahead, strict=True):
-                yield shard, self.compute(inputs)
+                yield shard, self.measure(inputs)
 
     def describe(self, shard: Shard, /) -> str:
         """The shard by its number and its sentences, counted from 0."""
@@ -153,7 +148,7 @@ class Measuring(WithModel):
         """What is read and measured."""
         return self.make_parts(self.setup)
 
-    def compute(self, inputs_of_parts: Sequence[Inputs]) -> bytes:
+    def measure(self, inputs_of_parts: Sequence[Inputs]) -> bytes:
         """The sums of all metrics after the inputs of a shard, as the content of its file."""
         setup = self.setup
         sums: dict[str, Sums] = {}

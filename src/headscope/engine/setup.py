@@ -1,15 +1,16 @@
 """A study about to run: on which model and corpus, with which options."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from headscope.errors import ModelError
 from headscope.metrics.metric import Grid
 from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.results.replicates import group_of
 from headscope.text.corpus import count_documents
+from headscope.workers import Piece, use_threads
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -86,11 +87,25 @@ class Setup:
         return group_of(f"{first.document} {first.id}" if first.id else str(number))
 
 
-class WithModel:
-    """What all work with the model of a run has in common, in this process or another."""
+@dataclass(frozen=True)
+class ModelWork(Generic[Piece]):
+    """Work with the model of a run, in this process or another."""
 
     setup: Setup
-    fingerprint: str  # of the model that the run is of
+    threads: int
+    fingerprint: str = field(init=False)  # of the model where the run was started
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fingerprint", self.setup.model.fingerprint)
+
+    def __call__(self, piece: Piece, /) -> bytes:
+        """The outcome of a piece, computed with exactly that many threads."""
+        with use_threads(self.threads):
+            return self.compute(piece)
+
+    def compute(self, piece: Piece, /) -> bytes:
+        """The outcome of a piece as the content of a file."""
+        raise NotImplementedError
 
     @property
     def needs_gpu(self) -> bool:

@@ -18,8 +18,7 @@ import xarray as xr
 from headscope.engine.run import PieceFiles, RunFolder
 from headscope.engine.setup import Setup
 from headscope.progress import show_progress
-from headscope.workers import Piece, Pool, Work
-from headscope.workers.threads import use_threads
+from headscope.workers import Piece, Pool, Work, use_threads
 
 
 class Stage(Generic[Piece]):

@@ -21,7 +21,6 @@ class Words(Metric):
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,15 +119,8 @@ GROUP = Axis("group", range(GROUPS))  # of documents; first axis of every sum be
 
 def label(values: np.ndarray | Tensor, *axes: Axis) -> xr.DataArray:
     """An array with named, labelled axes."""
-    types = tuple(type(axis.labels[0]) if len(axis) else None for axis in axes)
-    coordinates = _coordinates(axes, types)
-    return xr.DataArray(np.asarray(values), coords=coordinates, dims=[axis.name for axis in axes])
-
-
-@lru_cache(maxsize=64)  # all arrays of a study have a few axes, and to index their labels is slow
-def _coordinates(axes: tuple[Axis, ...], types: tuple[type | None, ...]) -> xr.Coordinates:
-    """The labels along axes; `types` tells those apart that are equal, as 1 and 1.0 are."""
-    return xr.Coordinates({axis.name: np.array(axis.labels) for axis in axes})
+    coordinates = {axis.name: np.array(axis.labels) for axis in axes}
+    return xr.DataArray(np.asarray(values), coords=coordinates, dims=list(coordinates))
 
 
 def group_zeros(*shape: int) -> Tensor:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
@@ -90,24 +90,18 @@ class Successor(Metric):
         return torch.tensor([token for series in self.series for token in series.tokens])
 
     @cached_property
-    def candidates(self) -> Bool[Tensor, "item member"]:
-        """The members that compete for every item: those of its own series."""
-        of_item: list[int] = []  # the number of its series
-        of_member: list[int] = []
-        for number, series in enumerate(self.series):
-            of_item += [number] * len(series.successors)
-            of_member += [number] * len(series.tokens)
-        return torch.tensor(of_item)[:, None] == torch.tensor(of_member)
+    def items(self) -> Int[Tensor, "item 3"]:
+        """Of every item its successor among all members, and first and last of those that compete.
 
-    @cached_property
-    def successor_members(self) -> Int[Tensor, "item"]:
-        """The index of the successor of every item among all members."""
-        places: list[int] = []
+        These are the members of its series; the last is exclusive.
+        """
+        rows: list[tuple[int, int, int]] = []
         start = 0
         for series in self.series:
-            places += [start + index for _, index in series.successors]
-            start += len(series.tokens)
-        return torch.tensor(places)
+            stop = start + len(series.tokens)
+            rows += [(start + index, start, stop) for _, index in series.successors]
+            start = stop
+        return torch.tensor(rows)
 
     def see_model(
         self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
@@ -128,7 +122,8 @@ class Successor(Metric):
         for index, layer in enumerate(self.grid.layers):
             right = self._judge(model, readout, residual, values[layer], layer, item)
             add_by_group(sums["right"][:, index], right, annotated.groups)
-        even = 1 / self.candidates.sum(1).double().to(item.device)[item]
+        _, first, stop = self.items.to(item.device)[item].T
+        even = 1 / (stop - first).double()
         add_by_group(sums["even"], even, annotated.groups)
         add_by_group(sums["items"], torch.ones_like(even), annotated.groups)
 
@@ -146,8 +141,9 @@ class Successor(Metric):
         weight = readout.unembedding.weight
         assert isinstance(weight, Tensor)
         members = widen(weight.detach()[self.tokens.to(device)])
-        others = ~self.candidates.to(device)[item]
-        successor = self.successor_members.to(device)[item]
+        successor, first, stop = self.items.to(device)[item].T
+        places = torch.arange(len(members), device=device)
+        others = (places < first[:, None]) | (places >= stop[:, None])
         groups = self.grid.heads // values.shape[1]
         right = []
         for head in range(self.grid.heads):

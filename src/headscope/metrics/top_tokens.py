@@ -173,14 +173,14 @@ class _Runs:
 
 
 def _runs(batch: AnnotatedBatch) -> _Runs:
-    return batch.once("runs of equal tokens", lambda: _find_runs(batch))
-
-
-def _find_runs(batch: AnnotatedBatch) -> _Runs:
     """Of all tokens but the first of every input."""
-    counted = batch.mask.clone()
-    counted[:, 0] = False
-    places = counted.flatten().nonzero()[:, 0]
-    tokens = batch.labels["token"].flatten()[places]
-    ids, lengths = torch.unique(tokens, return_counts=True)
-    return _Runs(places[tokens.argsort(stable=True)], ids, lengths)
+
+    def make() -> _Runs:
+        counted = batch.mask.clone()
+        counted[:, 0] = False
+        places = counted.flatten().nonzero()[:, 0]
+        tokens = batch.labels["token"].flatten()[places]
+        ids, lengths = torch.unique(tokens, return_counts=True)
+        return _Runs(places[tokens.argsort(stable=True)], ids, lengths)
+
+    return batch.once("runs of equal tokens", make)

@@ -82,12 +82,12 @@ class AnnotatedBatch:
 
     def one_hot(self, label: str, size: int) -> Float[Tensor, "batch token label"]:
         """The label of every content token as a row of zeros and a one; computed once."""
-        key = (label, size)
-        if key not in self._one_hot:
+
+        def make() -> Tensor:
             codes = self.labels[label].masked_fill(~self.content, -1)
-            classes = torch.arange(size, device=codes.device)
-            self._one_hot[key] = (codes[..., None] == classes).float()
-        return self._one_hot[key]
+            return (codes[..., None] == torch.arange(size, device=codes.device)).float()
+
+        return self.once(f"{size} classes of {label}", make)
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
         """Compute a value for all layers on first use, and return it from then on."""
@@ -107,10 +107,6 @@ class AnnotatedBatch:
 
     @cached_property
     def _made(self) -> dict[str, Any]:
-        return {}
-
-    @cached_property
-    def _one_hot(self) -> dict[tuple[str, int], Tensor]:
         return {}
 
 

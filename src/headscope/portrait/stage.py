@@ -24,7 +24,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.engine.forward import Allowance
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import Head
@@ -65,7 +65,6 @@ from headscope.results.describe import (
 )
 from headscope.results.measure import Measure
 from headscope.results.replicates import ratio_of
-from headscope.workers.threads import use_threads
 
 HEADS = 64  # of a piece, at most, but for a layer that has more
 TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
@@ -103,7 +102,7 @@ class PortraitStage(Stage[Layers]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Drawing":
         """What is done to some layers."""
-        return Drawing(setup, self.bos(setup), self.raw, threads, setup.model.fingerprint)
+        return Drawing(setup, threads, self.bos(setup), self.raw)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Layers, bytes], folder: Path
@@ -163,14 +162,11 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Drawing(WithModel):
+class Drawing(ModelWork[Layers]):
     """Draws the portraits of the heads of some layers."""
 
-    setup: Setup
     bos: Bos
     raw: bool
-    threads: int
-    fingerprint: str  # of the model that the run is of
 
     def describe(self, layers: Layers, /) -> str:
         """Name the layers."""
@@ -189,9 +185,9 @@ class Drawing(WithModel):
             for part, texts in self.sample.texts.items()
         }
 
-    def __call__(self, layers: Layers, /) -> bytes:
+    def compute(self, layers: Layers, /) -> bytes:
         """Everything about the heads of these layers, as the content of a file."""
-        with use_threads(self.threads), torch.inference_mode():
+        with torch.inference_mode():
             if not self.sample.is_enough:
                 return pack_arrays({})
             attention = {part: self._look(pairs, layers) for part, pairs in self.pairs.items()}

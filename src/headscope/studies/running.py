@@ -35,8 +35,7 @@ from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
 from headscope.studies.untrained import ATTRIBUTE as UNTRAINED
 from headscope.text.corpus import Corpus, count_documents
-from headscope.workers import Engine, Pool, find_engine
-from headscope.workers.threads import use_threads
+from headscope.workers import Engine, Pool, find_engine, use_threads
 
 SOURCE = ("name", "path", "format")  # of a corpus
 MOST_COPIES = 0.02  # of all sentences

@@ -6,7 +6,7 @@ often it was interrupted and wherever pieces were computed.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -103,3 +103,16 @@ class LocalPool:
         work.open()
         for piece in pieces:
             yield piece, work(piece)
+
+
+@contextmanager
+def use_threads(count: int) -> Iterator[None]:
+    """Exactly this many threads of torch within the block: they decide the last bits of sums."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

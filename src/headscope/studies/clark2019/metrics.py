@@ -122,7 +122,8 @@ def noop_gradient_metrics(setup: Setup) -> list[Metric]:
     """How the loss depends on what words pay to delimiters."""
     if not has_trees(setup):
         return []
-    return [NoopGradient(*_of_words(setup), setup.seed, setup.options["masked_share"])]
+    seed, share = setup.seed, setup.options["masked_share"]
+    return [NoopGradient(*_of_words(setup), seed=seed, share=share)]
 
 
 def _of_words(setup: Setup) -> tuple[Grid, Classes, bool, From]:

@@ -146,6 +146,7 @@ def test_gradients_to_delimiters_equal_plain_loops(kind: str) -> None:
     cut = Columns.of(examples).cut(range(len(made)), pad=model.pad, is_causal=model.is_causal)
     metric = NoopGradient(Grid(tuple(range(model.layers)), model.heads), classes, model.is_causal)
     sums = metric.zero()
+    metric.see_text(sums, cut.annotated)
     metric.see_model(sums, model, cut.batch, cut.annotated)
     found = metric.compute(sums)
     slopes = _slopes(model, cut, metric)

@@ -2,16 +2,16 @@
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from msgspec import Struct, msgpack, structs
 
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
-from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
 from headscope.results.measure import Measure
@@ -34,7 +34,6 @@ from headscope.studies.shared.words import (
 )
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
-from headscope.workers.threads import use_threads
 
 Pairs = frozenset[tuple[int, int]]  # query word, key word
 
@@ -60,8 +59,7 @@ FIGURE5 = Measure(
 MEASURES = (FIGURE5,)
 
 
-@dataclass(frozen=True)
-class HeadExample:
+class HeadExample(Struct, frozen=True):
     """One head on one sentence, with the pairs it should find.
 
     The words may stand between the special tokens around them.
@@ -69,7 +67,7 @@ class HeadExample:
 
     title: str  # the head, what it is shown for, and how the sentence was chosen
     words: tuple[str, ...]
-    weights: np.ndarray
+    weights: list[list[float]]  # by query, by key
     gold: Pairs
 
 
@@ -84,17 +82,12 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Watching(WithModel):
+class Watching(ModelWork[Shown]):
     """Finds the sentence on which a head finds most of what it should, and draws another."""
 
-    setup: Setup
-    threads: int
-    fingerprint: str  # of the model that the run is of
-
-    def __call__(self, shown: Shown, /) -> bytes:
+    def compute(self, shown: Shown, /) -> bytes:
         """The examples of a head as the content of a file."""
-        with use_threads(self.threads):
-            return _pack(_watch(self.setup, shown))
+        return msgpack.encode(_watch(self.setup, shown))
 
     def describe(self, shown: Shown, /) -> str:
         """The head by its title."""
@@ -124,14 +117,16 @@ class ExampleStage(Stage[Shown]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Watching:
         """The search for the examples of a head."""
-        return Watching(setup, threads, setup.model.fingerprint)
+        return Watching(setup, threads)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes], folder: Path
     ) -> xr.Dataset:
         """The result with the examples of Figure 5."""
         pieces = self.pieces(setup, result) if outcomes else ()
-        examples = [example for shown in pieces for example in _unpack(outcomes[shown])]
+        examples: list[HeadExample] = []
+        for shown in pieces:
+            examples += msgpack.decode(outcomes[shown], type=list[HeadExample])
         return result.assign(_variables(examples)) if examples else result
 
 
@@ -162,7 +157,7 @@ def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
     others = (_show(setup, shown, pool[number]) for number in order if number != clear[0])
     drawn = next((example for example in others if example), None)
     return [
-        replace(example, title=f"{example.title}\n{how}")
+        structs.replace(example, title=f"{example.title}\n{how}")
         for example, how in ((clear[1], CLEAREST.format(len(examples))), (drawn, DRAWN))
         if example is not None
     ]
@@ -184,7 +179,7 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
     batch = setup.model.batch([made.tokens])
     pieces = token_units([made], batch, setup.options["row"])
     maps = all_word_maps(setup.model, batch, pieces, setup.reading)
-    weights = maps[0, shown.head].cpu().numpy()[np.ix_(units, units)]
+    weights = maps[0, shown.head].cpu().numpy()[np.ix_(units, units)].tolist()
     gold = frozenset((query + before, key + before) for query, key in pairs)
     return HeadExample(shown.title, texts, weights, gold)
 
@@ -235,30 +230,8 @@ def _coreferent(window: Sentence) -> Pairs:
 
 def _clarity(tried: tuple[int, HeadExample]) -> float:
     """Mean weight on what should be found."""
-    return float(np.mean([tried[1].weights[pair] for pair in tried[1].gold]))
-
-
-def _pack(examples: Sequence[HeadExample]) -> bytes:
-    arrays: dict[str, np.ndarray] = {"count": np.array(len(examples))}
-    for number, example in enumerate(examples):
-        arrays[f"title/{number}"] = np.array(example.title)
-        arrays[f"words/{number}"] = np.array(example.words)
-        arrays[f"weights/{number}"] = example.weights
-        arrays[f"gold/{number}"] = np.array(sorted(example.gold))
-    return pack_arrays(arrays)
-
-
-def _unpack(content: bytes) -> list[HeadExample]:
-    arrays = unpack_arrays(content)
-    return [
-        HeadExample(
-            str(arrays[f"title/{number}"]),
-            tuple(arrays[f"words/{number}"].tolist()),
-            arrays[f"weights/{number}"],
-            frozenset((query, key) for query, key in arrays[f"gold/{number}"].tolist()),
-        )
-        for number in range(int(arrays["count"]))
-    ]
+    example = tried[1]
+    return float(np.mean([example.weights[query][key] for query, key in example.gold]))
 
 
 def _variables(shown: Sequence[HeadExample]) -> Variables:

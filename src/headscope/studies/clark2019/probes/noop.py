@@ -107,56 +107,81 @@ class Applying:
 
 
 @dataclass(frozen=True)
-class Noop(Metric):
-    """Attention of words to null tokens, where each relation applies and where it does not."""
+class PaidToNull(Metric):
+    """What words pay to null tokens, where each relation applies and where it does not."""
 
     grid: Grid
     classes: Classes
     is_causal: bool
     row: From = "mean"
-    name: str = "noop"
-    measures: tuple[Measure, ...] = (NOOP_APPLIES, NOOP_NOT)
 
     def zero(self) -> Sums:
-        return zero_sums(self.grid, self.classes)
+        """What words pay, summed where each relation applies and over all words; and the words."""
+        classes = len(self.classes)
+        return {
+            "applies": group_zeros(*self.grid.shape, len(SIDES), classes),
+            "total": group_zeros(*self.grid.shape),
+            "words_applying": group_zeros(len(SIDES), classes),
+            "words": group_zeros(),
+        }
 
     def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
-        count_words(sums, self._applying(batch), batch.groups)
-
-    def see_layer(self, sums: Sums, layer: Layer) -> None:
-        applying = self._applying(layer.batch)
-        add_layer(sums, layer.index, layer.to_null, applying, layer.batch.groups)
+        applying = self.applying(batch)
+        add_by_group(sums["words_applying"], applying.applies.sum(2), batch.groups)
+        add_by_group(sums["words"], applying.words.sum(1), batch.groups)
 
     def compute(self, sums: Sums) -> Variables:
-        return noop_variables(self.name, sums, self.grid, self.classes)
+        """NAME_applies and NAME_not, of dependents and of governors, with errors and sums."""
+        variables: Variables = {}
+        relation = Axis("relation", self.classes.names)
+        for direction, side in enumerate(SIDES):
+            paid = sums["applies"][..., direction, :]
+            words = sums["words_applying"][:, direction]
+            other_paid = sums["total"][..., None] - paid
+            other_words = sums["words"][:, None] - words
+            for end, x, y in (("applies", paid, words), ("not", other_paid, other_words)):
+                x = torch.where(y[:, None, None] > 0, x, 0.0)  # of no words only rounding is left
+                numerator = label(x, GROUP, *self.grid.axes, relation)
+                denominator = label(y, GROUP, relation)
+                variables |= ratio_variables(f"{self.name}_{end}{side}", numerator, denominator)
+        return variables
 
-    def _applying(self, batch: AnnotatedBatch) -> Applying:
-        return applying_in(batch, self.classes, self.row, is_causal=self.is_causal)
+    def applying(self, batch: AnnotatedBatch) -> Applying:
+        """The words of a batch, made once for all layers."""
+
+        def make() -> Applying:
+            gold = make_gold(batch.sentences, self.classes, device=batch.mask.device)
+            units = units_in(batch, self.row)
+            return find_applying(gold, units, batch.null, is_causal=self.is_causal)
+
+        return batch.once(f"noop {self.row}", make)
 
 
 @dataclass(frozen=True)
-class NoopGradient(Metric):
+class Noop(PaidToNull):
+    """Attention of words to null tokens."""
+
+    name: str = "noop"
+    measures: tuple[Measure, ...] = (NOOP_APPLIES, NOOP_NOT)
+
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
+        add_layer(sums, layer.index, layer.to_null, self.applying(layer.batch), layer.batch.groups)
+
+
+@dataclass(frozen=True)
+class NoopGradient(PaidToNull):
     """|∂L/∂a| of the weights on null tokens, of the same words."""
 
-    grid: Grid
-    classes: Classes
-    is_causal: bool
-    row: From = "mean"
     seed: int = 0
     share: float = MASKED_SHARE
     name: str = "noop_gradient"
     measures: tuple[Measure, ...] = (NOOP_GRADIENT_APPLIES, NOOP_GRADIENT_NOT)
 
-    def zero(self) -> Sums:
-        return zero_sums(self.grid, self.classes)
-
     def see_model(
         self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
     ) -> None:
         """Differentiate the loss of every input of a batch."""
-        applying = applying_in(annotated, self.classes, self.row, is_causal=self.is_causal)
-        count_words(sums, applying, annotated.groups)
-        pairs = pairs_to_null(annotated)
+        applying, pairs = self.applying(annotated), pairs_to_null(annotated)
         places = {layer: index for index, layer in enumerate(self.grid.layers)}
 
         def reduce(layer: int, gradient: Float[Tensor, "batch head query key"]) -> None:
@@ -165,28 +190,9 @@ class NoopGradient(Metric):
 
         differentiate(model, batch, self.predicted(annotated), reduce)
 
-    def compute(self, sums: Sums) -> Variables:
-        return noop_variables(self.name, sums, self.grid, self.classes)
-
     def predicted(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
         """The tokens whose loss is differentiated."""
         return choose_predicted(batch, batch.content, seed=self.seed, share=self.share)
-
-
-def zero_sums(grid: Grid, classes: Classes) -> Sums:
-    """What words pay, summed where each relation applies and over all words; and the words."""
-    return {
-        "applies": group_zeros(*grid.shape, len(SIDES), len(classes)),
-        "total": group_zeros(*grid.shape),
-        "words_applying": group_zeros(len(SIDES), len(classes)),
-        "words": group_zeros(),
-    }
-
-
-def count_words(sums: Sums, applying: Applying, groups: Int[Tensor, "batch"]) -> None:
-    """Count the words of a batch."""
-    add_by_group(sums["words_applying"], applying.applies.sum(2), groups)
-    add_by_group(sums["words"], applying.words.sum(1), groups)
 
 
 def add_layer(
@@ -204,23 +210,6 @@ def add_layer(
     add_by_group(sums["total"][:, index], total, groups)
 
 
-def noop_variables(prefix: str, sums: Sums, grid: Grid, classes: Classes) -> Variables:
-    """PREFIX_applies and PREFIX_not, of dependents and of governors, with errors and sums."""
-    variables: Variables = {}
-    relation = Axis("relation", classes.names)
-    for direction, side in enumerate(SIDES):
-        paid = sums["applies"][..., direction, :]
-        words = sums["words_applying"][:, direction]
-        other_paid = sums["total"][..., None] - paid
-        other_words = sums["words"][:, None] - words
-        for end, x, y in (("applies", paid, words), ("not", other_paid, other_words)):
-            x = torch.where(y[:, None, None] > 0, x, 0.0)  # what is left of no words is rounding
-            numerator = label(x, GROUP, *grid.axes, relation)
-            denominator = label(y, GROUP, relation)
-            variables |= ratio_variables(f"{prefix}_{end}{side}", numerator, denominator)
-    return variables
-
-
 def pairs_to_null(batch: AnnotatedBatch) -> Bool[Tensor, "batch query key"]:
     """Pairs of a token, null or not, and a null token that it sees."""
     pairs = batch.mask[:, :, None] & (batch.null & batch.mask)[:, None, :]
@@ -236,16 +225,6 @@ def mean_gradient(
     """
     total = torch.where(pairs[:, None], gradient.abs(), 0.0).sum(-1)
     return total / pairs.sum(-1).clamp(min=1)[:, None]
-
-
-def applying_in(batch: AnnotatedBatch, classes: Classes, row: From, *, is_causal: bool) -> Applying:
-    """The words of a batch, made once for all layers."""
-
-    def make() -> Applying:
-        gold = make_gold(batch.sentences, classes, device=batch.mask.device)
-        return find_applying(gold, units_in(batch, row), batch.null, is_causal=is_causal)
-
-    return batch.once(f"noop {row}", make)
 
 
 def find_applying(

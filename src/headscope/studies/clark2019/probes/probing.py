@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
@@ -40,7 +40,6 @@ from headscope.studies.clark2019.probes.vectors import InputEmbeddings, VectorSo
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted
-from headscope.workers.threads import use_threads
 
 STREAM_TOKENS = 512  # per batch: all layers' word maps of a batch are held at once
 NOTHING_LEFT = "no sentence is left to train or to test probes on; give a larger corpus"
@@ -114,12 +113,9 @@ MEASURES = (PARSING_UAS, PARSING_CURVE, PROBE_SELECTIVITY, PARSING_PARAMETERS, P
 
 
 @dataclass(frozen=True)
-class Training(WithModel):
+class Training(ModelWork[Group]):
     """Trains and tests one group of probes; what it learned so far lies in `folder`."""
 
-    setup: Setup
-    threads: int
-    fingerprint: str  # of the model that the run is of
     folder: Path
 
     def open(self) -> None:
@@ -127,10 +123,9 @@ class Training(WithModel):
         super().open()
         self.vectors.size  # noqa: B018  a file that cannot be read is of no use to any group
 
-    def __call__(self, group: Group, /) -> bytes:
+    def compute(self, group: Group, /) -> bytes:
         """The outcome of a group as the content of a file."""
-        with use_threads(self.threads):
-            return self.train(group).pack()
+        return self.train(group).pack()
 
     def describe(self, group: Group, /) -> str:
         """The group by the names of its probes."""
@@ -205,7 +200,7 @@ class ProbeStage(Stage[Group]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Training:
         """The training of a group."""
-        return Training(setup, threads, setup.model.fingerprint, folder)
+        return Training(setup, threads, folder)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Group, bytes], folder: Path

@@ -58,7 +58,7 @@ from headscope.studies.shared.words import (
 from headscope.text.alignment import Sharing
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
-from headscope.workers.threads import use_threads
+from headscope.workers import use_threads
 
 Group = Literal["text", "random network", "network"]
 

@@ -1,5 +1,5 @@
-"""The way of one sentence through a study: python -m tests.tools.hops [STUDY ...]
-   What loading, tracing and reading pass:    python -m tests.tools.hops load trace read_corpus
+"""The way of one sentence through a study: python -m tests.hops [STUDY ...]
+   What loading, tracing and reading pass:    python -m tests.hops load trace read_corpus
 
 Counts the functions of the package that are called, and the files they lie in: from `hs.study` to
 all numbers of the study, to one of them, and to the end of the run, which also writes files and
