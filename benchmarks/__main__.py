@@ -24,7 +24,8 @@ import benchmarks
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow", "ray")
-NOT_HERE = ("__main__", "absent", "coverage", "untrained")  # the last two: docs/statistics.md
+# The last three are for people: they compare commits, or belong to docs/statistics.md.
+NOT_HERE = ("__main__", "absent", "beside", "coverage", "untrained")
 LIMIT = 400  # seconds for one benchmark
 
 
@@ -49,6 +50,12 @@ SECTIONS = (
         "study",
         ("--shape", "gpt2", "--sentences", "256", "--repeats", "2", "--no-memory"),
     ),
+    Section(
+        "Studies of sentences and texts beside the plain pass",
+        "studies",
+        ("--studies", "vig2019", "luger2026"),
+    ),
+    Section("clark2019 beside the plain pass", "studies", ("--studies", "clark2019")),
     Section("Memory against corpus size", "memory"),
     Section("Import time", "importing"),
     Section("Reading", "reading"),
@@ -57,6 +64,12 @@ SECTIONS = (
     Section("Heads as classifiers", "probes"),
     Section("Generated tokens", "generation"),
     Section("Views", "views"),
+    Section(
+        "A view of 512 tokens and 144 heads",
+        "long_views",
+        ("512", "--layers", "12", "--heads", "12"),
+    ),
+    Section("A view of 4,096 tokens", "long_views"),
     Section("Explorer under a crowd", "server", ("--seconds", "20")),
 )
 

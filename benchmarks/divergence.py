@@ -1,6 +1,8 @@
 """Pairwise divergence of all heads on one segment: ours, the entropy form and the two-KL form.
 
 python -m benchmarks.divergence        one core, all ways side by side; for a GPU see gpu_divergence
+
+Last comes the map of 1,024 heads that follows from their divergences.
 """
 
 import argparse
@@ -9,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from scipy.spatial.distance import cdist
 
 from headscope.metrics.divergence import (
     SMOOTHING,
@@ -18,6 +21,7 @@ from headscope.metrics.divergence import (
     divergence_of_sums,
     sum_middles,
 )
+from headscope.metrics.scaling import scale_to_plane, stress
 
 
 def segment(heads: int, tokens: int) -> torch.Tensor:
@@ -87,6 +91,18 @@ def compare_on_one_core(heads: int, tokens: int, repeats: int) -> None:
         print(f"{name:45} {1e3 * taken:9.1f} ms   {taken / ours:6.1f} ×   error {error:.0e}")
 
 
+def print_map(heads: int) -> None:
+    """Seconds of a map of many heads, with random places in eight dimensions as what they do."""
+    points = np.random.default_rng(0).normal(size=(heads, 8))
+    distances = cdist(points, points)
+    distances /= distances.max()
+    wall, cpu = time.perf_counter(), time.process_time()
+    places = scale_to_plane(distances)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    print(f"map of {heads:,} heads: {wall:.1f} s, {cpu:.1f} s of a core, "
+          f"stress {stress(places, distances):.3f}")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heads", type=int, default=144)
@@ -94,6 +110,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     compare_on_one_core(options.heads, options.tokens, options.repeats)
+    print_map(1024)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """A long input in the head view: writing the page, opening it, moving its window.
 
-python -m benchmarks.long_views [TOKENS]
+python -m benchmarks.long_views [TOKENS] [--layers 2] [--heads 4]
 """
 
+import argparse
 import resource
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,20 +18,19 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import headscope as hs
 from headscope.model.model import Model
 
-LAYERS, HEADS = 2, 4
 HEAP = "performance.memory.usedJSHeapSize / 1e6"
 DRAWN = "window.headscope.idle()"
 
 
-def random_model(tokens: int) -> Model:
-    """GPT-2's shape in small, with room for so many tokens."""
+def random_model(tokens: int, layers: int, heads: int) -> Model:
+    """A network of GPT-2's family with room for so many tokens."""
     tokenizer: Any = hs.load("mini-gpt2").tokenizer
     torch.manual_seed(0)
     config = GPT2Config(
-        vocab_size=len(tokenizer), n_layer=LAYERS, n_head=HEADS, n_embd=64, n_positions=tokens,
-        bos_token_id=0, eos_token_id=0, initializer_range=0.3,
+        vocab_size=len(tokenizer), n_layer=layers, n_head=heads, n_embd=16 * heads,
+        n_positions=tokens, bos_token_id=0, eos_token_id=0, initializer_range=0.3,
     )  # fmt: skip
-    return Model(GPT2LMHeadModel(config), tokenizer, name=f"random {LAYERS}×{HEADS}")
+    return Model(GPT2LMHeadModel(config), tokenizer, name=f"random {layers}×{heads}")
 
 
 def timed(page: Page, script: str) -> float:
@@ -42,8 +41,13 @@ def timed(page: Page, script: str) -> float:
     return time.perf_counter() - start
 
 
-def main(tokens: int) -> None:
-    model = random_model(tokens)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tokens", type=int, nargs="?", default=4096)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--heads", type=int, default=4)
+    given = parser.parse_args()
+    model = random_model(given.tokens, given.layers, given.heads)
     start = time.perf_counter()
     text = " ".join(sentence.text for sentence in hs.demo_corpus())
     trace = model.trace(text, truncate=True)
@@ -73,4 +77,4 @@ def main(tokens: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4096)
+    main()

