@@ -236,8 +236,7 @@ class ExampleTable:
     """Weights seen so far of single heads on single inputs."""
 
     places: list[tuple[int, int, int]] = field(default_factory=list)  # layer, head, input
-    pairs: list[np.ndarray] = field(default_factory=list)  # query and key of the largest weights
-    sparse: list[np.ndarray] = field(default_factory=list)  # example, query, key, weight
+    parts: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
 
     def add(
         self,
@@ -245,26 +244,22 @@ class ExampleTable:
         pairs: Int[Tensor, "example 2"],
         sparse: Float[Tensor, "4 entry"],
     ) -> None:
-        """Add the weights of one layer; `sparse` counts its examples from 0."""
-        entries = sparse.cpu().numpy()
-        entries[0] += len(self.places)
+        """Add the largest pairs and the weights of one layer; `sparse` is in order of examples."""
+        example, query, key, weight = sparse.cpu().numpy()
         self.places += places
-        self.pairs.append(pairs.cpu().numpy())
-        self.sparse.append(entries)
+        self.parts["pairs"].append(pairs.cpu().numpy().astype(np.uint16))
+        self.parts["counts"].append(np.bincount(example.astype(int), minlength=len(places)))
+        self.parts["query"].append(query.astype(np.uint16))
+        self.parts["key"].append(key.astype(np.uint16))
+        self.parts["weight"].append(weight.astype(np.float32))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays: the weights of all examples one behind the other."""
-        example, query, key, weight = np.concatenate([np.zeros((4, 0)), *self.sparse], axis=1)
-        stops = np.searchsorted(example, np.arange(len(self.places)), side="right")
-        pairs = np.concatenate([np.zeros((0, 2), np.int64), *self.pairs])
-        return {
-            "places": np.array(self.places, dtype=np.int64).reshape(-1, 3),
-            "pairs": pairs.astype(np.uint16),
-            "stops": stops.astype(np.int64),
-            "query": query.astype(np.uint16),
-            "key": key.astype(np.uint16),
-            "weight": weight.astype(np.float32),
-        }
+        if not self.places:
+            return {"places": np.zeros((0, 3), np.int64)}
+        arrays = {name: np.concatenate(parts) for name, parts in self.parts.items()}
+        arrays["stops"] = np.cumsum(arrays.pop("counts"))
+        return {"places": np.array(self.places), **arrays}
 
 
 def look_at(
