@@ -283,14 +283,14 @@ def look_at(
         keys = stop if batch.is_causal else tokens  # no query of the block sees a later one
         weights = layer.weights(start, stop)[..., :keys][rows, heads]
         is_pair = batch.mask[rows, start:stop, None] & batch.mask[rows, None, :keys]
-        weights = torch.where(is_pair, weights, 0.0)  # rows of padding may hold anything
+        weights.masked_fill_(~is_pair, 0.0)  # rows of padding may hold anything
         sparse.append(largest_of_rows(weights, start))
-        counted = torch.where(batch.pairs_of(start, stop)[rows, :, :keys], weights, 0.0)
-        counted[..., :first] = 0.0
-        counted[:, : max(0, first - start)] = 0.0
+        weights.masked_fill_(~batch.pairs_of(start, stop)[rows, :, :keys], 0.0)
+        weights[..., :first] = 0.0
+        weights[:, : max(0, first - start)] = 0.0
         if not with_self:
-            counted.diagonal(offset=start, dim1=1, dim2=2).zero_()
-        weight, flat_index = counted.flatten(1).max(-1)
+            weights.diagonal(offset=start, dim1=1, dim2=2).zero_()
+        weight, flat_index = weights.flatten(1).max(-1)
         is_larger = weight > largest
         largest = torch.where(is_larger, weight, largest)
         pair = torch.stack([flat_index // keys + start, flat_index % keys], dim=-1)

@@ -20,7 +20,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 
 from headscope.engine.forward import Allowance
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import Head
@@ -46,7 +46,6 @@ from headscope.results.evidence import (
     Surprise,
     as_bytes,
 )
-from headscope.workers.threads import use_threads
 
 REACH = 8  # tokens before and after the query that have a bar
 PASSAGES = 10  # that are read besides the sentences; twice as many where there are no sentences
@@ -91,9 +90,7 @@ class EvidenceStage(Stage[Layers]):
         """What is done to some layers."""
         names = (PORTRAIT, "portrait_weight")
         portraits = result[list(names)] if set(names) <= set(result) else result
-        return Collecting(
-            setup, portraits, self.bos(setup), self.raw, threads, setup.model.fingerprint
-        )
+        return Collecting(setup, threads, portraits, self.bos(setup), self.raw)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Layers, bytes], folder: Path
@@ -114,15 +111,12 @@ class EvidenceStage(Stage[Layers]):
 
 
 @dataclass(frozen=True)
-class Collecting(WithModel):
+class Collecting(ModelWork[Layers]):
     """Collects the evidence of the heads of some layers."""
 
-    setup: Setup
     result: xr.Dataset
     bos: Bos
     raw: bool
-    threads: int
-    fingerprint: str  # of the model that the run is of
 
     def describe(self, layers: Layers, /) -> str:
         """Name the layers."""
@@ -137,10 +131,10 @@ class Collecting(WithModel):
         most = PASSAGES if sentences else 2 * PASSAGES
         return Pairs.of([*sentences, *passages[:most]], sample.vocabulary, every_row=True)
 
-    def __call__(self, layers: Layers, /) -> bytes:
+    def compute(self, layers: Layers, /) -> bytes:
         """The evidence of all heads of these layers, as the content of a file."""
         setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
-        with use_threads(self.threads), torch.inference_mode():
+        with torch.inference_mode():
             attention = Allowance(setup.model.name, tokens).use(
                 lambda most: attention_of(setup.model, self.pairs, layers, most, setup.reading)
             )

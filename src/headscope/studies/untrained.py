@@ -15,7 +15,7 @@ import xarray as xr
 
 from headscope.engine.measure import MeasureShards, Measuring
 from headscope.engine.part import Part
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.model.untrained import untrained, why_no_untrained
 from headscope.results.claims import Claim, measure_untrained
@@ -54,8 +54,7 @@ class UntrainedNetworks(Stage[int]):
         self, setup: Setup, result: xr.Dataset, threads: int, folder: Path
     ) -> "MeasuringUntrained":
         """What is measured of every network."""
-        fingerprint = setup.model.fingerprint
-        return MeasuringUntrained(sampled(setup), self.make_parts, threads, fingerprint)
+        return MeasuringUntrained(sampled(setup), threads, self.make_parts)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[int, bytes], folder: Path
@@ -73,20 +72,15 @@ class UntrainedNetworks(Stage[int]):
 
 
 @dataclass(frozen=True)
-class MeasuringUntrained(WithModel):
+class MeasuringUntrained(ModelWork[int]):
     """Computes the sums of a network of random weights, in any process."""
 
-    setup: Setup
     make_parts: Callable[[Setup], tuple[Part, ...]]
-    threads: int
-    fingerprint: str  # of the model that the run is of
 
-    def __call__(self, seed: int, /) -> bytes:
+    def compute(self, seed: int, /) -> bytes:
         """The sums after all texts of the sample."""
-        model = untrained(self.setup.model, seed)
-        setup = replace(self.setup, model=model)
-        measuring = Measuring(setup, self.make_parts, self.threads, model.fingerprint)
-        return measuring(shard_of(setup))
+        setup = replace(self.setup, model=untrained(self.setup.model, seed))
+        return Measuring(setup, self.threads, self.make_parts).compute(shard_of(setup))
 
     def describe(self, seed: int, /) -> str:
         """The network by its seed."""
