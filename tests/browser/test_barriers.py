@@ -24,6 +24,12 @@ def test_a_view_has_no_barriers(open_page: Open, view: Callable, theme: str) -> 
     assert page.barriers(of_colours=theme == "dark") == []
 
 
+def test_words_can_be_read_on_the_shades_of_any_head(open_page: Open) -> None:
+    trace = random_trace(heads=8)
+    view = head_view(trace, layer=0, heads=[5], layout="text", pinned=9, theme="dark")
+    assert open_page(view).barriers(of_colours=True) == []
+
+
 @pytest.mark.parametrize("study", ["vig2019", "clark2019"])
 def test_a_report_has_no_barriers(watched: Watched, study: str, tmp_path: Path) -> None:
     options = {} if study == "vig2019" else {"probe_seeds": 1, "gradients": False}

@@ -8,7 +8,8 @@ import { s } from "../ui/dom.js";
 import { headNames } from "../explorer/heads.js";
 import { brief, finite, tickLabel, withError } from "../ui/format.js";
 import { nameHead } from "../ui/heads.js";
-import { diverging, ink, inkOn, sequential } from "../explorer/look.js";
+import { diverging, ink, sequential } from "../explorer/look.js";
+import { inkOn } from "../ui/colors.js";
 import { focusOne, placeInRows, stepOf } from "../ui/roving.js";
 
 /** @import { Rows } from "./export.js" */

@@ -1,7 +1,7 @@
 /** Light and dark: the chosen theme, its colours, and the colour scales of the figures. */
 
-import { rgb } from "../ui/colors.js";
-import { COLORS, DIVERGING, GROUPS, ON_COLOR, SEQUENTIAL } from "../ui/theme.js";
+import { colorOfRole, mixed } from "../ui/colors.js";
+import { COLORS, DIVERGING, GROUPS, SEQUENTIAL } from "../ui/theme.js";
 
 const KEY = "headscope-theme";
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -78,42 +78,12 @@ export const UNNAMED = "unnamed";
 
 /** @param {string} group of what heads do @returns {string} */
 export function roleColor(group) {
-  const name = group.replace(/(?:^| )(.)/g, (_, letter) => letter.toUpperCase());
-  return /** @type {Record<string, string>} */ (COLORS[theme()])[`role${name}`];
-}
-
-/** @param {string} color #rrggbb @returns {string} an ink that can be read on it */
-export function inkOn(color) {
-  return ON_COLOR.reduce((best, one) =>
-    contrast(color, one) > contrast(color, best) ? one : best,
-  ); // one of them always reaches 4.5
+  return colorOfRole(theme(), group);
 }
 
 /** @param {string[]} stops @param {number} share @returns {string} */
 function between(stops, share) {
   const at = Math.min(1, Math.max(0, share)) * (stops.length - 1);
   const low = Math.min(stops.length - 2, Math.floor(at));
-  const from = rgb(stops[low]);
-  const to = rgb(stops[low + 1]);
-  return `#${from.map((value, i) => hex(value + (to[i] - value) * (at - low))).join("")}`;
-}
-
-/** @param {number} value @returns {string} */
-function hex(value) {
-  return Math.round(value).toString(16).padStart(2, "0");
-}
-
-/** @param {string} a @param {string} b @returns {number} WCAG contrast ratio */
-export function contrast(a, b) {
-  const [dark, bright] = [luminance(a), luminance(b)].sort((x, y) => x - y);
-  return (bright + 0.05) / (dark + 0.05);
-}
-
-/** @param {string} color @returns {number} */
-function luminance(color) {
-  const [r, g, b] = rgb(color).map((value) => {
-    const share = value / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  return mixed(stops[low], stops[low + 1], at - low);
 }

@@ -7,7 +7,7 @@
  */
 
 import { opacity } from "../../draw/line.js";
-import { headColor, rgb } from "../../ui/colors.js";
+import { headColor, inkOn, mixed, rgb } from "../../ui/colors.js";
 import { textWidth } from "../../ui/fonts.js";
 import { segments } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
@@ -29,7 +29,8 @@ import { focusOne, stepOf } from "../../ui/roving.js";
  * @import { Focus, Picture } from "./stage.js"
  */
 
-const STRONGEST = 0.75; // opacity behind the largest weight: the word on it must stay readable
+const STRONGEST = 0.75; // opacity behind the largest weight
+const FAINT = 0.15; // behind stronger shades words are black or white, whichever is read better
 const PRINT = { width: 640, size: 13, line: 22, margin: 16 };
 
 export class TextStage {
@@ -150,18 +151,18 @@ export class TextStage {
     const others = active.side === "q" ? drawing.keys : drawing.queries;
     this.values = attentionOn(drawing, active);
     const most = Math.max(...this.values, 1e-12);
-    const [red, green, blue] = rgb(
-      headColor(look.theme, drawing.heads.length === 1 ? drawing.heads[0] : 0),
-    );
+    const color = headColor(look.theme, drawing.heads.length === 1 ? drawing.heads[0] : 0);
     const unitOf = unitOfTokens(others);
     for (const side of /** @type {("q" | "k")[]} */ (["q", "k"])) {
       const isShaded = this.tokens.q === this.tokens.k || side !== active.side;
       this.tokens[side].forEach((token, i) => {
         const value = isShaded ? this.values[unitOf[i]] : 0;
+        const share = STRONGEST * opacity(value / most);
+        const [red, green, blue] = rgb(color);
         token.style.backgroundColor =
-          value > 0
-            ? `rgba(${red},${green},${blue},${(STRONGEST * opacity(value / most)).toFixed(3)})`
-            : "";
+          value > 0 ? `rgba(${red},${green},${blue},${share.toFixed(3)})` : "";
+        token.style.color =
+          share > FAINT ? inkOn(mixed(COLORS[look.theme].paper, color, share)) : "";
       });
     }
     this.mark(pin, this.hover);
@@ -226,13 +227,16 @@ export class TextStage {
       x += gap === 1 ? 4 : 0;
       if (token > 0 && (gap === 2 || after || x + wide > width - margin))
         [x, y] = [margin, y + line];
+      const alpha = STRONGEST * opacity(this.values[unit] / most);
+      const { ink, paper } = COLORS[look.theme];
+      const above = alpha > FAINT ? inkOn(mixed(paper, color, alpha)) : ink;
       shapes.push({
         kind: "cells",
         boxes: [x, y - line * 0.45, wide, line * 0.9],
         color,
-        alpha: STRONGEST * opacity(this.values[unit] / most),
+        alpha,
       });
-      shapes.push({ kind: "text", at: [x, y], text: label, size, color: COLORS[look.theme].ink });
+      shapes.push({ kind: "text", at: [x, y], text: label, size, color: above });
       x += wide;
     });
     return { width, height: y + line / 2 + margin, paper: COLORS[look.theme].paper, shapes };

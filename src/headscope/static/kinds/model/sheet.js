@@ -6,7 +6,7 @@
  *   null, hidden: number}} Thumb  hidden: share of the attention that goes to hidden tokens
  */
 
-import { headColor, roleColor } from "../../ui/colors.js";
+import { colorOfRole, headColor } from "../../ui/colors.js";
 import { penOf } from "../../draw/pixels.js";
 import { isTouched } from "../../ui/host.js";
 import { h } from "../../ui/dom.js";
@@ -274,7 +274,7 @@ export class Sheet {
   /** Matrices have the colour of what the head does. @param {Cell} cell @returns {string} */
   color(cell) {
     const role = this.kind() === "matrix" ? this.role(cell) : null;
-    return role ? roleColor(this.theme, role[1]) : headColor(this.theme, 0);
+    return role ? colorOfRole(this.theme, role[1]) : headColor(this.theme, 0);
   }
 
   /**
