@@ -255,6 +255,7 @@ def test_the_report_has_the_three_tables_and_figure_5(whole: tuple[Path, xr.Data
         assert (folder / "tables" / f"{name}.csv").is_file()
     assert (folder / "figures" / "figure05.svg").is_file()
     assert (folder / "figures" / "probe_weights.svg").is_file()
+    assert (folder / "figures" / "learning.svg").is_file()
     assert all(table.title in page for table in TABLES)
     assert "(paper 1-" in page or "(paper 2-" in page
 
