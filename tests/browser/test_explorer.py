@@ -31,7 +31,6 @@ PAGES = {
     "head": "/head?run=clark&head=L1H2",
     "clusters": "/clusters?run=clark",
     "findings": "/findings?run=vig",
-    "tables": "/tables?run=clark",
     "text": "/text",
     "compare": "/compare?a=vig&b=vig-later",
 }
@@ -262,25 +261,19 @@ def test_the_findings_are_the_stored_ones(visit: Visit, vig: xr.Dataset) -> None
     expect(visit.at(".lead")).to_contain_text(choice.why)
 
 
-def test_stored_tables_sort_both_ways_and_keep_it_in_the_address(visit: Visit) -> None:
-    visit.open("/tables?run=clark")
-    expect(visit.at("section table")).to_have_count(1)
-    button = visit.page.get_by_role("button", name="accuracy")
+def test_a_table_sorts_both_ways_and_keeps_it_in_the_address(visit: Visit) -> None:
+    visit.open("/head?run=clark&head=L1H2")
+    button = visit.at("th").get_by_role("button", name="value").first
     button.click()
-    column = "table >> nth=0 >> td:nth-child(4)"
-    falling = [float(text) for text in visit.at(column).all_inner_texts()]
+    rows = "(all) => all.map((one) => Number.parseFloat(one.textContent.replace('−', '-')))"
+    column = visit.at("section.grow table").first.locator("td:nth-child(2)")
+    falling = column.evaluate_all(rows)
     assert falling == sorted(falling, reverse=True)
     button.click()
-    assert [float(text) for text in visit.at(column).all_inner_texts()] == falling[::-1]
-    address = visit.address()
-    assert "sort-relations=accuracy" in address
-    visit.open(address)
-    assert [float(text) for text in visit.at(column).all_inner_texts()] == falling[::-1]
-    visit.watched.shot("explorer-tables")
-    link = visit.at("td a").first
-    name = link.inner_text().split(" ")[0]
-    link.click()
-    expect(visit.at(".title h1")).to_have_text(f"Head {name}")
+    assert column.evaluate_all(rows) == falling[::-1]
+    assert "sort=value" in visit.address()
+    visit.open(visit.address())
+    assert column.evaluate_all(rows) == falling[::-1]
 
 
 def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Visit) -> None:
@@ -355,7 +348,7 @@ def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
 def test_a_link_restores_what_was_seen(visit: Visit, address: str) -> None:
     visit.open(address)
     first = visit.at("main").inner_html()
-    visit.open("/tables?run=clark")
+    visit.open("/findings?run=vig")
     visit.page.go_back()
     visit.page.wait_for_function(
         "before => document.querySelector('main').innerHTML === before", arg=first
@@ -410,18 +403,17 @@ def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     light = visit.page.evaluate(ground)
     visit.choose("theme", "dark")
     dark = visit.page.evaluate(ground)
-    visit.open("/tables?run=clark")
+    visit.open("/findings?run=vig")
     assert dark != light
     assert visit.page.evaluate(ground) == dark
 
 
-def test_without_a_model_the_pair_is_drawn_from_the_run(tab: Page, library: Library) -> None:
+def test_without_a_model_an_exemplar_says_what_it_takes_to_open_it(
+    tab: Page, library: Library
+) -> None:
     with live(create_app(library, Texts(None, None))) as place, visiting(tab, place) as visit:
         visit.open("/head?run=vig&head=L2H2")
         visit.at("#exemplar-0").click()
-        drawing = visit.page.get_by_role("figure").filter(has_text="The strongest pair")
-        label = drawing.locator("svg").get_attribute("aria-label")
-        assert label == "sat attends to cat with weight 0.880"
         expect(visit.at("#opened")).to_contain_text("--model")
         visit.follow("/text")
         expect(visit.at("#status")).to_contain_text("--model")

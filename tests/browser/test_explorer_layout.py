@@ -25,7 +25,6 @@ PAGES = {
     "head": "/head?run=clark&head=L1H2",
     "clusters": "/clusters?run=clark",
     "findings": "/findings?run=vig",
-    "tables": "/tables?run=clark",
     "text": "/text?run=clark",
     "compare": "/compare?a=vig&b=later",
 }

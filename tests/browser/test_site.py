@@ -32,7 +32,6 @@ PAGES = {
     "embed-card": "/embed.html?run=vig&head=L1H2",
     "compare": "/compare.html?a=vig&b=later",
     "findings": "/findings.html?run=vig",
-    "tables": "/tables.html?run=vig",
 }
 
 

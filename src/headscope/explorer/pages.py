@@ -5,8 +5,7 @@ from functools import cache
 from headscope.views.bundle import script
 
 PAGES = (
-    "map", "overview", "finder", "head", "embed", "clusters", "findings", "tables", "text",
-    "compare",
+    "map", "overview", "finder", "head", "embed", "clusters", "findings", "text", "compare",
 )  # fmt: skip
 POLICY = (  # the page that prints a view brings its paper size
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "

@@ -116,8 +116,6 @@ def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
         said = opened.statements
     except HeadscopeError:  # a run of an older version; its pages say so
         return
-    if not said.tables:
-        yield "tables", "This run has no tables."
     if not said.findings and not said.choices and not said.tables:
         yield "findings", "This study makes no claims to be judged."
 

@@ -12,15 +12,9 @@ from headscope.explorer.answers.runs import OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head
 from headscope.results.dataset import left_out
-from headscope.results.describe import PORTRAIT
+from headscope.results.describe import GROUPS, PORTRAIT
 from headscope.results.evidence import MATRIX, NULL_NAMES, PROFILE, Evidence, read_evidence
 from headscope.results.head_map import MapCell, map_heads
-from headscope.results.measure import RoleGroup
-
-GROUPS: dict[str, RoleGroup] = {
-    "sink": "sink", "position": "position", "marks": "marks", "repetition": "repetition",
-    "token": "token", "word_class": "word class", "syntax": "syntax",
-}  # fmt: skip
 
 
 def is_described(data: xr.Dataset) -> bool:
@@ -105,7 +99,9 @@ def explained_parts(data: xr.Dataset, head: Head) -> list[sent.ExplainedShare]:
         return []
     return [
         sent.ExplainedShare(
-            GROUPS[name], max(gain / total, 0.0), max(gain / rest, 0.0) if name != "sink" else None
+            GROUPS.get(name, "sink"),
+            max(gain / total, 0.0),
+            max(gain / rest, 0.0) if name != "sink" else None,
         )
         for name, gain in zip(
             gained["explained_with"].values.tolist(), gained.values.tolist(), strict=True

@@ -1,16 +1,13 @@
 /** An exemplar: the sentence on one line, an arc from the attending to the attended token. */
 
-import { arc, controls, lineWidth, pathOf } from "../draw/line.js";
+import { arc, lineWidth, pathOf } from "../draw/line.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { textWidth } from "../ui/fonts.js";
 import { number } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
 
-/**
- * @import { Point } from "../draw/line.js"
- * @import { Exemplar } from "../explorer/types.js"
- */
+/** @import { Exemplar } from "../explorer/types.js" */
 
 const SIZE = 14;
 const SPACE = 4.5;
@@ -102,68 +99,4 @@ function arrow(from, to, weight) {
       "stroke-width": 1.5,
     }),
   ];
-}
-
-/**
- * The same pair as two columns, for when nothing but the pair is known.
- * @param {Exemplar} exemplar
- * @returns {SVGSVGElement}
- */
-export function pairDrawing({ labels, query, key, weight }) {
-  const { ink: dark, faint, accent, mark } = ink();
-  const words = labels.map(cut);
-  const side = Math.max(60, ...words.map((word) => textWidth(word, SIZE, "600"))) + 16;
-  const [pitch, span] = [23, 260];
-  const y = (/** @type {number} */ i) => 30 + (i + 0.5) * pitch;
-  const column = (
-    /** @type {number} */ x,
-    /** @type {"start" | "end"} */ anchor,
-    /** @type {number} */ chosen,
-    /** @type {Record<string, string | number>} */ look,
-  ) =>
-    words.map((word, i) =>
-      s(
-        "text",
-        {
-          x,
-          y: y(i),
-          "text-anchor": anchor,
-          "dominant-baseline": "central",
-          "font-size": 13,
-          ...(i === chosen ? look : { fill: faint }),
-        },
-        word,
-      ),
-    );
-  const [left, right] = [side, side + span];
-  /** @type {{from: Point, to: Point, across: boolean}} */
-  const ends = { from: [left + 6, y(query)], to: [right - 6, y(key)], across: true };
-  const line = pathOf([ends.from, ...controls(ends), ends.to]);
-  const heads = [
-    ["attending", left, "end"],
-    ["attended", right, "start"],
-  ].map(([text, x, anchor]) =>
-    s("text", { x, y: 14, "text-anchor": anchor, fill: faint, "font-size": 11 }, text),
-  );
-  const label = s(
-    "text",
-    {
-      x: (left + right) / 2,
-      y: (y(query) + y(key)) / 2 - 8,
-      "text-anchor": "middle",
-      fill: dark,
-      "font-size": 12,
-    },
-    number(weight),
-  );
-  const said = `${words[query]} attends to ${words[key]} with weight ${number(weight)}`;
-  return s(
-    "svg",
-    canvasOf(right + side, y(words.length) + 4, { role: "img", "aria-label": said }),
-    ...heads,
-    ...column(left, "end", query, { fill: dark, "font-weight": 700 }),
-    ...column(right, "start", key, { fill: mark, "font-weight": 600, "font-style": "italic" }),
-    s("path", { d: line, fill: "none", stroke: accent, "stroke-width": lineWidth(weight) }),
-    label,
-  );
 }

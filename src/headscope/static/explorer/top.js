@@ -39,7 +39,6 @@ export const HELP = {
   clusters:
     "Heads that attend alike lie close together. Point at one for its name, click it for its card.",
   findings: "What the paper claims, beside what this run measured, and whether it holds here.",
-  tables: "The study's tables. Click a heading to sort; a head's name leads to its card.",
   text: "Type a text and see what each head of the loaded model looks at.",
   compare:
     "Two runs of one study side by side: which heads differ, and whether by more than chance.",

@@ -6,7 +6,7 @@ import { h } from "../ui/dom.js";
 import { figure } from "../charts/figure.js";
 import { number, plain } from "../ui/format.js";
 import { byLayer, byMeasure, legendItem } from "../charts/coloring.js";
-import { UNNAMED, ink, roleColor } from "../explorer/look.js";
+import { UNNAMED, roleColor } from "../explorer/look.js";
 import { withoutName } from "../explorer/heads.js";
 import { change, go } from "../explorer/place.js";
 import { scatter } from "../charts/scatter.js";

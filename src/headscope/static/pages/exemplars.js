@@ -1,11 +1,12 @@
 /** The sentences in which a head is surest; one of them opened in the head view and edited. */
 
 import { h } from "../ui/dom.js";
-import { figure, saveButton } from "../charts/figure.js";
+import { saveButton } from "../charts/figure.js";
 import { saveDrawing, saveRows } from "../charts/export.js";
 import { number } from "../ui/format.js";
 import { change, here } from "../explorer/place.js";
-import { pairDrawing, sentenceArc } from "../charts/sentence.js";
+import { sentences } from "../explorer/messages.js";
+import { sentenceArc } from "../charts/sentence.js";
 import { EXAMPLE, ViewHost } from "./viewhost.js";
 
 /**
@@ -160,7 +161,7 @@ function scrollToArc(item) {
 function fillOpened(open, context, card, one, text) {
   const { model } = context.session;
   if (model.state === "none" || model.state === "failed") {
-    open.replaceChildren(...withoutModel(one, model));
+    open.replaceChildren(withoutModel(model));
     return null;
   }
   const status = h("p", { class: "status", role: "status" });
@@ -207,24 +208,13 @@ function fillOpened(open, context, card, one, text) {
   return host;
 }
 
-/** @param {Exemplar | null} one @param {ModelFacts} model @returns {Node[]} */
-function withoutModel(one, model) {
+/** @param {ModelFacts} model @returns {HTMLElement} why nothing can be opened */
+function withoutModel(model) {
   const why =
     model.state === "failed"
       ? `The model ${model.name} could not be loaded: ${model.reason}`
-      : `Only the strongest pair is known here. ${model.reason ?? NO_MODEL}`;
-  const note = h(
-    "p",
-    { class: "note" },
-    ...why.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)),
-  );
-  if (!one) return [note];
-  const drawing = pairDrawing(one);
-  const rows = () => [
-    ["attending", "attended", "weight"],
-    [one.tokens[one.query], one.tokens[one.key], one.weight],
-  ];
-  return [note, figure({ title: "The strongest pair", drawing, rows })];
+      : (model.reason ?? NO_MODEL);
+  return h("div", { class: "note" }, sentences(why));
 }
 
 /** @param {() => void} act @returns {() => void} */

@@ -17,7 +17,7 @@ import { keeps, readQuestion, writeFilters, writeSpecs } from "./question.js";
 
 /**
  * @import { Value } from "../charts/table.js"
- * @import { Context, Page } from "../explorer/main.js"
+ * @import { Page } from "../explorer/main.js"
  * @import { HeadEntry as Head, Picture, RunDetail } from "../explorer/types.js"
  * @import { Filter, Question } from "./question.js"
  */

@@ -31,7 +31,7 @@ export const findingsPage = {
       title,
       claims,
       choices.length ? chosen(slug, choices, tables) : null,
-      tables.length ? downloads(slug, tables) : null,
+      tables.length ? downloads(tables) : null,
     ];
     return { nodes: parts.filter((node) => node !== null) };
   },
@@ -111,8 +111,8 @@ function chosen(run, choices, tables) {
   );
 }
 
-/** The tables as files, and the page that shows them. @param {string} run @param {StoredTable[]} tables */
-function downloads(run, tables) {
+/** The tables as files. @param {StoredTable[]} tables */
+function downloads(tables) {
   const items = tables.map((table) => {
     const rows = () => [table.columns.map((column) => column.title), ...table.rows];
     return h(
@@ -127,6 +127,5 @@ function downloads(run, tables) {
     { class: "figure" },
     h("div", { class: "figure-bar" }, h("h2", {}, "Tables")),
     h("ul", { class: "downloads" }, ...items),
-    h("p", {}, h("a", { href: address("tables", { run }) }, "Show the tables")),
   );
 }

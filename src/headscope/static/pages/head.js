@@ -154,7 +154,7 @@ function summary(run, card) {
   const named = card.mentions.length
     ? [
         "Named in the ",
-        h("a", { href: address("tables", { run: run.slug }) }, "tables"),
+        h("a", { href: address("findings", { run: run.slug }) }, "tables"),
         `: ${mentions(card)}. `,
       ]
     : [];

@@ -8,7 +8,6 @@ import { findingsPage } from "./findings.js";
 import { headPage } from "./head.js";
 import { mapPage } from "./map.js";
 import { overviewPage } from "./overview.js";
-import { tablesPage } from "./tables.js";
 import { textPage } from "./text.js";
 
 /** @import { Page } from "../explorer/main.js" */
@@ -22,7 +21,6 @@ export const PAGES = {
   embed: embedPage,
   clusters: clustersPage,
   findings: findingsPage,
-  tables: tablesPage,
   text: textPage,
   compare: comparePage,
 };

@@ -4,7 +4,7 @@ import { scrolling } from "../charts/table.js";
 import { headMap, inOrder, roleInk } from "../charts/headmap.js";
 import { askMap, askPortrait, askRun } from "../explorer/api.js";
 import { defaultSpec, menu } from "../explorer/controls.js";
-import { address, change, go, here } from "../explorer/place.js";
+import { address, change, go } from "../explorer/place.js";
 import { h } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
 import { overviewPage } from "./overview.js";
@@ -12,7 +12,7 @@ import { hintOf, portraitParts, roleBadge, sentenceOf } from "./portrait.js";
 
 /**
  * @import { Context, Page } from "../explorer/main.js"
- * @import { Drawn, Order } from "../charts/headmap.js"
+ * @import { Order } from "../charts/headmap.js"
  * @import { HeadCell, HeadMap, RunDetail } from "../explorer/types.js"
  */
 
