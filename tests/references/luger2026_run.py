@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 
 import headscope
+from headscope.metrics.composition import COMPOSITION, HeadComposition
+from headscope.metrics.metric import Grid, Variables
 from headscope.results.dataset import save
 from headscope.results.measure import Measure, attach
 from headscope.results.records import (
@@ -71,7 +74,20 @@ def make_luger_result(layers: int, heads: int, seed: int) -> xr.Dataset:
     examples = np.zeros((*shape, BANDS + 1, 10), np.int64)
     data["example_input"] = (("layer", "head", "band", "pick"), examples)
     measures = [_measure(name) for name in (*SHARES, *DETECTED, *OTHERS)]
-    return attach(data, measures)
+    return attach(data.assign(_composition(layers, heads, random)), [*measures, COMPOSITION])
+
+
+def _composition(layers: int, heads: int, random: np.random.Generator) -> Variables:
+    """Every head is fed by those of earlier layers, and by embeddings; two documents."""
+    sources = [*(f"L{layer}H{head}" for layer in range(layers) for head in range(heads))]
+    metric = HeadComposition(Grid(tuple(range(layers)), heads), (*sources, "embedding"))
+    sums = metric.zero()
+    for layer in range(layers):
+        earlier = [*range(layer * heads), len(sources)]
+        shares = random.dirichlet(np.arange(1, len(earlier) + 1), (2, heads, 2))
+        sums["covariance"][:2, layer][..., earlier] = torch.from_numpy(shares)
+    sums["variance"][:2] = 1
+    return metric.compute(sums)
 
 
 def write_made_records(path: Path, layers: int, heads: int, seed: int) -> dict[str, str]:

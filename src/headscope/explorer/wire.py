@@ -511,6 +511,15 @@ class Histogram(Struct, frozen=True):
     bins: list[Bin]
 
 
+class Feed(Struct, frozen=True):
+    """An earlier head that makes some of a head's choice, by its query or by the keys."""
+
+    name: str
+    side: Literal["query", "key"]
+    share: float
+    margin: float | None
+
+
 class Card(Struct, frozen=True):
     """Everything the run knows about one head."""
 
@@ -525,6 +534,8 @@ class Card(Struct, frozen=True):
     mentions: list[Mention]
     choices: list[Choice]
     nearest: Neighbours
+    feeds: list[Feed]  # largest first; none where the run has no composition
+    cost: str | None  # what the loss says without the head, in a sentence
     exemplars: list[Exemplar]
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,8 @@ from headscope.results.measure import heads_of
 from headscope.results.replicates import margin_of
 
 COMPOSITION = "composition"
+Side = Literal["key", "query"]
+SIDES: tuple[Side, ...] = ("key", "query")
 _HEAD = re.compile(r"L\d+H\d+")
 
 
@@ -20,7 +23,7 @@ class Feed:
     """A part of the network that makes some of a head's choice."""
 
     head: Head
-    side: str  # query or key
+    side: Side
     source: str  # L4H2, MLP 0, embedding, position, biases
     share: float
     margin: float  # half of the 95 % interval; NaN where it is unknown
@@ -47,10 +50,11 @@ def all_feeds(data: xr.Dataset) -> Iterator[Feed]:
     for number, head in enumerate(heads_of(data)):
         for side, source in np.argwhere(of_heads[number] != 0).tolist():
             share, margin = float(of_heads[number, side, source]), margins[number, side, source]
-            yield Feed(head, str(sides[side]), str(sources[source]), share, float(margin))
+            named = cast(Side, str(sides[side])), str(sources[source])
+            yield Feed(head, *named, share, float(margin))
 
 
-def fed_by(data: xr.Dataset, head: Head, side: str = "key", most: int = 3) -> list[Feed]:
+def fed_by(data: xr.Dataset, head: Head, side: Side = "key", most: int = 3) -> list[Feed]:
     """The earlier heads that make most of a head's choice on one side, largest first."""
     if COMPOSITION not in data:
         return []

@@ -180,3 +180,16 @@ def test_a_site_keeps_the_largest_weights_and_first_tokens() -> None:
         [0, 900, 1, 60, 2, 20], [], [5, 300, 4, 200, 3, 100],
     ]  # fmt: skip
     assert [one.token for one in small.tops[0].tokens] == [str(i) for i in range(20)]
+
+
+def test_a_card_names_the_earlier_heads_that_feed_it(visitor: TestClient, folder: Path) -> None:
+    data = load(folder / "luger")["composition"].sel(layer=1, head=2)
+    feeds = visitor.get("/api/runs/luger/heads/L1H2").json()["feeds"]
+    for side in ("key", "query"):
+        own = [feed for feed in feeds if feed["side"] == side]
+        shares = {
+            f"L0H{head}": float(data.sel(side=side, source=f"L0H{head}")) for head in range(3)
+        }
+        assert [feed["name"] for feed in own] == sorted(shares, key=lambda name: -shares[name])
+        assert [feed["share"] for feed in own] == pytest.approx(sorted(shares.values())[::-1])
+    assert visitor.get("/api/runs/luger/heads/L0H1").json()["feeds"] == []

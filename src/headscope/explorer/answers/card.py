@@ -17,8 +17,10 @@ from headscope.explorer.answers import axis_title, behaviour_of, sentence_of
 from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
+from headscope.results.cost import cost_sentence
 from headscope.results.dataset import left_out
 from headscope.results.examples import Exemplar, exemplars_of, has_bands, marks_word_pieces
+from headscope.results.feeds import SIDES, Feed, fed_by
 from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
 from headscope.results.ranks import check_heads
 from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
@@ -55,8 +57,15 @@ def card(opened: OpenRun, name: str) -> sent.Card:
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
         nearest=nearest_heads(opened, head),
+        feeds=[_feed(feed) for side in SIDES for feed in fed_by(data, head, side)],
+        cost=cost_sentence(data, head),
         exemplars=[_exemplar(data, one) for one in exemplars(opened, head)],
     )
+
+
+def _feed(feed: Feed) -> sent.Feed:
+    margin = feed.margin if np.isfinite(feed.margin) else None
+    return sent.Feed(feed.source, feed.side, feed.share, margin)
 
 
 def nearest_heads(opened: OpenRun, head: Head) -> sent.Neighbours:

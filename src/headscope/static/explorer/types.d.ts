@@ -216,6 +216,8 @@ export interface Card {
   mentions: Mention[];
   choices: Choice[];
   nearest: Neighbours;
+  feeds: Feed[];
+  cost: string | null;
   exemplars: Exemplar[];
 }
 
@@ -295,6 +297,14 @@ export interface Neighbours {
 export interface Neighbour {
   name: string;
   distance: number;
+}
+
+/** An earlier head that makes some of a head's choice, by its query or by the keys. */
+export interface Feed {
+  name: string;
+  side: "key" | "query";
+  share: number;
+  margin: number | null;
 }
 
 /** A stored sentence: `labels` are its tokens to be shown, `spaces` join `pieces` to a text. */

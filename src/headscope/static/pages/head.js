@@ -9,6 +9,7 @@ import { PLUS_MINUS, number, ordinal, plain, withError } from "../ui/format.js";
 import { menu } from "../explorer/controls.js";
 import { address, change } from "../explorer/place.js";
 import { roleInk } from "../charts/headmap.js";
+import { feeds } from "./feeds.js";
 import { exemplarSection } from "./exemplars.js";
 import { fold } from "./fold.js";
 import { portraitParts, roleBadge } from "./portrait.js";
@@ -41,7 +42,7 @@ export const headPage = {
       "div",
       { class: "split top-aligned", "data-wide": String(context.room > 900) },
       measures(run, card, context),
-      nearest(run, card),
+      h("div", {}, feeds(run, card), nearest(run, card)),
     );
     const groups = card.groups.map((group) => bars(group, context.room));
     const measured = [numbers, h("div", { class: "pair" }, ...groups)];
@@ -163,6 +164,7 @@ function summary(run, card) {
     "div",
     {},
     looks,
+    card.cost ? h("p", { class: "cost" }, card.cost) : null,
     h(
       "p",
       { class: "lead" },
