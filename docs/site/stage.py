@@ -38,6 +38,7 @@ NAVIGATION = {
         "explorer",
         "reproducing",
         "scale",
+        "agents",
         "extending",
     ),
     "Gallery": (

@@ -136,7 +136,7 @@ def test_what_comes_back_shows_itself_and_holds_its_page() -> None:
         ({**GIVEN, "heads": 0}, r"heads is 0; give a list, such as \[0\]"),
         ({**GIVEN, "heads": []}, "heads is empty; name at least one"),
         ({**GIVEN, "heads": [-1]}, "Head -1 is not in this trace"),
-        ({**GIVEN, "layer": -1}, "Layer -1 is not in this trace"),
+        ({**GIVEN, "layer": -9}, "Layer -9 is not in this trace"),
         ({**GIVEN, "include_layers": []}, "asks for no layer; there are 0 to 3"),
         ({**GIVEN, "include_layers": [-5]}, "asks for layer -5; there are 0 to 3"),
         ({**GIVEN, "include_layers": 2}, r"include_layers is 2; give a list, such as \[2\]"),

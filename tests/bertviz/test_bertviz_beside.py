@@ -58,7 +58,6 @@ REFUSED = [
     "head_view(attention, tokens, 99)",
     "head_view(attention, tokens, 0)",
     "head_view(attention, tokens, include_layers=[9])",
-    "head_view(attention, tokens, layer=-1)",
     "head_view(attention, tokens[:-1])",
     "head_view(attention)",
     "head_view(attention, tokens, encoder_tokens=tokens)",

@@ -1,6 +1,7 @@
 """Weights from elsewhere become a trace if they fit their tokens."""
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -102,3 +103,27 @@ def test_what_does_not_fit_is_named(weights: "Weights", message: str) -> None:
 def test_segments_of_another_length_are_named() -> None:
     with pytest.raises(CaptureError, match="3 tokens but 1 segments"):
         Trace.from_weights(MATRIX, TOKENS, segments=[0])
+
+
+LAYER = [[[[1.0, 0.0], [0.25, 0.75]]]]  # batch head query key
+CACHES: dict[str, Any] = {
+    "TransformerLens": {
+        "blocks.3.attn.hook_pattern": torch.tensor(LAYER),
+        "blocks.1.attn.hook_pattern": torch.tensor(LAYER)[0],
+        "blocks.1.attn.hook_q": torch.zeros(1, 2, 1, 4),
+    },
+    "nnsight": {3: SimpleNamespace(value=np.array(LAYER)), 1: np.array(LAYER)},
+}
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_weights_that_another_library_kept_are_a_trace(name: str) -> None:
+    trace = Trace.from_cache(CACHES[name], ["a", "b"], model="theirs")
+    assert trace.layers == (1, 3) and trace.tokens == ("a", "b") and trace.model == "theirs"
+    assert [trace.weights[layer].tolist() for layer in (1, 3)] == [LAYER[0], LAYER[0]]
+    assert trace.head_view(layer=-1, heads="L3H0").state.layer == 3
+
+
+def test_a_cache_without_weights_is_refused() -> None:
+    with pytest.raises(CaptureError, match="names that end in hook_pattern, or give a mapping"):
+        Trace.from_cache({"blocks.0.attn.hook_q": torch.zeros(1)}, ["a"])

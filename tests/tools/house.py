@@ -23,7 +23,7 @@ ORDER = (
     "text", "results",
     "model", "views", "observe", "metrics", "plots", "engine", "portrait", "studies",
     "reports",
-    "exports", "explorer", "demo", "bertviz", "cli",
+    "exports", "explorer", "mcp", "demo", "bertviz", "cli",
 )  # fmt: skip
 
 # Imports against the order: importing module, imported package, and why.
@@ -33,8 +33,8 @@ AGAINST_THE_ORDER = {
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
-    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "numba", "ray", "rich", "scipy",
-    "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
+    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "mcp", "numba", "ray", "rich",
+    "scipy", "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
     "webbrowser", "xarray",
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from headscope.cli.compare import compare
 from headscope.cli.demo import demo
 from headscope.cli.export import export
 from headscope.cli.heads import heads
+from headscope.cli.mcp import mcp
 from headscope.cli.report import report
 from headscope.cli.serve import serve
 from headscope.cli.site import site
@@ -66,7 +67,7 @@ def options(
     """What does each attention head look at? From one sentence to a corpus."""
 
 
-COMMANDS = (annotate, check, compare, demo, export, heads, report, serve, site, study, view)
+COMMANDS = (annotate, check, compare, demo, export, heads, mcp, report, serve, site, study, view)
 for _command in COMMANDS:
     app.command(cls=StudyCommand if _command is study else None)(_command)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 ENDING = ".hst"  # of a file that keeps a trace
 Precision = Literal["exact", "uint16", "uint8"]  # of the weights in it
+_PATTERN = re.compile(r"blocks\.(\d+)\.attn\.hook_pattern|\d+")  # in a cache: by a layer's number
 _ROUNDED = 0.02  # how far rows from elsewhere may be from 1: they may have been in two bytes
 
 
@@ -143,6 +144,31 @@ class Trace:
             no_neurons="the weights were given without queries and keys",
         )
 
+    @staticmethod
+    def from_cache(cache: Any, tokens: Sequence[str], *, model: str = "attention") -> Trace:
+        """A trace of weights that another library has kept.
+
+        `cache` is an ActivationCache of TransformerLens, whose patterns are named
+        `blocks.LAYER.attn.hook_pattern`, or a mapping from layer number to weights, as nnsight
+        saves them. Each has head × query × key, with or without a batch axis of 1.
+        """
+        patterns: dict[int, Any] = {}
+        for name, weights in cache.items():
+            found = _PATTERN.fullmatch(str(name))
+            if found is not None:
+                patterns[int(found[1] or found[0])] = getattr(weights, "value", weights)
+        if not patterns:
+            raise CaptureError(
+                "The cache has no attention weights: run the network with names that end in "
+                "hook_pattern, or give a mapping from layer number to weights."
+            )
+        layers = sorted(patterns)
+        trace = Trace.from_weights([patterns[layer] for layer in layers], tokens, model=model)
+        own = trace.default
+        numbered = {layer: own.weights[place] for place, layer in enumerate(layers)}
+        stack = replace(own, layers=tuple(layers), weights=numbered)
+        return replace(trace, stacks={own.name: stack})
+
     def save(
         self, path: str | Path, *, precision: Precision = "exact", neurons: bool = True
     ) -> None:
@@ -154,6 +180,21 @@ class Trace:
         from headscope.model.stored import save_trace
 
         save_trace(self, path, precision=precision, neurons=neurons)
+
+    @property
+    def text(self) -> str:
+        """The text that was read, with what the model wrote behind it."""
+        return self.stacks.get("decoder", self.default).queries.text
+
+    @property
+    def answer(self) -> str:
+        """What the model wrote; nothing if it wrote nothing."""
+        if self.generated is None:
+            return ""
+        side = self.stacks.get("decoder", self.default).queries
+        places = [side.places[token] for token in self.generated.tokens]
+        known = [place for place in places if place is not None]
+        return side.text[known[0].start : known[-1].end] if known else ""
 
     @property
     def default(self) -> StackTrace:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from headscope.errors import ViewError
+from headscope.errors import RunError, ViewError
+from headscope.head import Head, read_head
 from headscope.model.inputs.spans import Span, check_spans, ranges, turns
 from headscope.views.kinds import kind_of
 from headscope.views.labels import label
@@ -23,6 +24,7 @@ from headscope.views.state import (
 )
 from headscope.views.weights import checked_weights
 from headscope.views.window import is_long, last_window, window_of
+from headscope.wording import shorten
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -51,7 +53,7 @@ def initial_state(trace: "Trace", kind: str, **wanted: Any) -> ViewState:
         heads=tuple(stack.heads),
         head=stack.heads[0],
     )
-    asked = _normalised(asked)
+    asked = _normalised(_with_named_heads(asked, declared.settings, stack.layers))
     if "summary" in asked and "layer" in asked and "layers" not in asked:
         asked["layers"] = (asked["layer"],)
     start = checked(replace(start, **asked), stack)
@@ -82,6 +84,44 @@ def what_to_hide(
     if "hide" in asked or state.weights == "rollout":
         return state.hide
     return hidden_at_first(stack, layers, heads)
+
+
+def _with_named_heads(
+    asked: dict[str, Any], settings: Sequence[str], layers: Sequence[int]
+) -> dict[str, Any]:
+    """Heads by name, such as "L5H2", as a layer and numbers; layers below 0 from the end."""
+    for name in ("head", "heads"):
+        value = [asked[name]] if isinstance(asked.get(name), str) else asked.get(name)
+        if isinstance(value, list | tuple) and any(isinstance(head, str) for head in value):
+            named = _read_heads(name, value)
+            of_layers = sorted({head.layer for head in named})
+            numbers = sorted({head.head for head in named})
+            if "layer" in settings and len(of_layers) > 1:
+                raise ViewError(f"{name} names heads of several layers; this view shows one layer.")
+            asked |= {"layer": of_layers[0]} if "layer" in settings else {"layers": of_layers}
+            asked[name] = numbers[0] if name == "head" else numbers
+    for name in ("layer", "layers"):
+        value = asked.get(name)
+        if isinstance(value, int) and value < 0:
+            asked[name] = _from_the_end(value, layers)
+        elif isinstance(value, list | tuple):
+            asked[name] = [_from_the_end(number, layers) for number in value]
+    return asked
+
+
+def _read_heads(name: str, value: Sequence[Any]) -> list[Head]:
+    try:
+        return [read_head(str(head)) for head in value]
+    except RunError:
+        raise ViewError(
+            f"{name} is {', '.join(map(str, value))}; give a number, a name such as L5H2, or "
+            "several in a list."
+        ) from None
+
+
+def _from_the_end(number: Any, layers: Sequence[int]) -> Any:
+    is_counted = isinstance(number, int) and -len(layers) <= number < 0
+    return layers[number] if is_counted else number
 
 
 def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
@@ -170,7 +210,9 @@ def check_setting(name: str, setting: Setting, value: Any, stack: "StackTrace") 
 def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
     for number in (asked,) if isinstance(asked, int) else asked:
         if number not in captured:
-            raise ViewError(f"{what} {number} is not in this trace; it has {span(captured)}.")
+            raise ViewError(
+                f"{what} {shorten(repr(number), 40)} is not in this trace; it has {span(captured)}."
+            )
 
 
 def _check_window(window: Sequence[int], stack: "StackTrace") -> None:

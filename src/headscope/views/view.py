@@ -141,10 +141,12 @@ def head_view(
     trace: "Trace",
     *,
     layer: int | None = None,
-    heads: int | Sequence[int] | None = None,
+    heads: int | str | Sequence[int | str] | None = None,
     **settings: Any,
 ) -> View:
     """Lines from token to token, one colour per head.
+
+    A head is a number, or a name with its layer such as "L5H2"; layers below 0 count from the end.
 
     `settings` are the other names of the view's state: stack, pinned, weights, unit, mass, hide,
     pair, layout, theme.
@@ -156,7 +158,7 @@ def model_view(
     trace: "Trace",
     *,
     layers: int | Sequence[int] | None = None,
-    heads: int | Sequence[int] | None = None,
+    heads: int | str | Sequence[int | str] | None = None,
     scores: Scores | None = None,
     **settings: Any,
 ) -> View:
@@ -169,7 +171,7 @@ def model_view(
 
 
 def neuron_view(
-    trace: "Trace", *, layer: int | None = None, head: int | None = None, **settings: Any
+    trace: "Trace", *, layer: int | None = None, head: int | str | None = None, **settings: Any
 ) -> View:
     """How query and key vectors of one head make the weights of one token."""
     return open_view(trace, "neuron", layer=layer, head=head, **settings)
