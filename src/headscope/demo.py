@@ -1,4 +1,4 @@
-"""The demo: both studies on both bundled models and the demo corpus, no network.
+"""The demo: the studies on the bundled models and the demo corpus, no network.
 
 Each model has a process of its own, so that both cores of a small machine work. A process writes
 progress to its standard error, which is passed on as it comes. What it found, or the sentence that
@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from headscope.text.corpus import Corpus
 
 MODELS = ("mini-gpt2", "mini-bert")
-STUDIES = ("vig2019", "clark2019")
+STUDIES = {
+    "mini-gpt2": ("vig2019", "clark2019", "luger2026"),
+    "mini-bert": ("vig2019", "clark2019"),
+}
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
 SHOWN = 5  # findings of a run that are told at the end; the report has all
-# Well under a minute on two cores: a part of the corpus, and one seed of the probes.
+# A minute on two cores: a part of the corpus, and one seed of the probes.
 OPTIONS: dict[str, dict[str, Any]] = {
     "vig2019": {"sentences": 400},
     "clark2019": {"sentences": 12, "probe_seeds": 1},
+    "luger2026": {"sentences": 300},
 }
 MARKER = "demo.json"
 USERS_MISTAKE = 2  # exit code of a process that says in one sentence what is wrong
@@ -46,7 +50,7 @@ Say = Callable[[str], None]
 def demo(
     out: str | Path = "headscope-demo", say: Say = print, *, sentences: int | None = None
 ) -> Path:
-    """Run both studies on both bundled models, write reports and views, and say what was found."""
+    """Run the studies on the bundled models, write reports and views, and say what was found."""
     for model in MODELS:
         find_source(model)  # a file that is missing is said before anything starts
     folder = _claim(Path(out))
@@ -146,7 +150,7 @@ def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
     if name == MODELS[0]:
         yield from _save_views(model, folder / "views")
     corpus = hs.demo_corpus()
-    for study in STUDIES:
+    for study in STUDIES[name]:
         yield from _run(study, model, corpus, folder / f"{study}-{name}", sentences)
 
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import measure
-from headscope.errors import CorpusError, RunError
+from headscope.errors import CorpusError, HeadscopeError, RunError
 from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.results.run import read_run, read_settings, write_settings
@@ -179,6 +180,30 @@ def test_a_corpus_of_copies_is_remarked_on(
         )
     remark = f"{(times - 1) * long} of {8 * times} sentences repeat an earlier one word for word"
     assert (remark in caplog.text) == (times > 1)
+
+
+def test_models_and_corpora_may_be_names_and_texts(tmp_path: Path) -> None:
+    texts = ["A cat sat on a mat. It slept.", "A dog ran after the cat."]
+    (tmp_path / "texts.txt").write_text("\n\n".join(texts), encoding="utf-8")
+    named = hs.study("vig2019", "mini-gpt2", str(tmp_path / "texts.txt"), portrait=False)
+    given = hs.study("vig2019", "mini-gpt2", texts, portrait=False)
+    assert (named.attrs["sentences"], given.attrs["sentences"]) == (2, 3)  # a line is a sentence
+    assert given.attrs["model"] == "mini-gpt2"
+
+
+@pytest.mark.parametrize(
+    ("model", "corpus", "sentence"),
+    [
+        ("mini-gtp2", "demo", "did you mean"),
+        ("mini-gpt2", "demos.conllu", "demos.conllu"),
+        ("mini-gpt2", [], "or a list of texts"),
+        ("mini-gpt2", [1], "or a list of texts"),
+        ("mini-gpt2", 7, "or a list of texts"),
+    ],
+)
+def test_a_wrong_model_or_corpus_is_a_sentence(model: Any, corpus: Any, sentence: str) -> None:
+    with pytest.raises(HeadscopeError, match=sentence):
+        hs.study("vig2019", model, corpus)
 
 
 def test_weights_that_were_changed_in_place_are_another_model(tmp_path: Path) -> None:

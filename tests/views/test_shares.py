@@ -1,8 +1,10 @@
 """Attention between spans: against a plain loop, and as a figure."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -136,3 +138,12 @@ def test_the_figure_names_spans_shares_and_lengths(trace: Trace, tmp_path: Path)
         assert f">{span.name}<" in text
         assert f"{mean:.1%}, by length {even:.1%}" in text
     assert "What “answer” looks at · random · first left out" in text
+
+
+def test_shares_are_saved_as_numbers(trace: Trace, tmp_path: Path) -> None:
+    made = trace.shares([Span("a", (0, 1)), Span("b", (2, 3))])
+    table = pd.read_csv(made.save(tmp_path / "shares.csv"))
+    assert list(table.columns) == ["layer", "head", "from", "to", "share", "expected"]
+    assert table["share"].to_numpy() == pytest.approx(made.share.values.ravel(), nan_ok=True)
+    rows = json.loads(made.save(tmp_path / "shares.json").read_text(encoding="utf-8"))
+    assert len(rows) == len(table) and rows[0]["from"] == "a"

@@ -38,7 +38,10 @@ def test_an_encoder_decoder_model_opens_with_its_cross_attention() -> None:
         ({"layer": -4}, "Layer -4 is not in this trace; it has 0 to 2."),
         ({"layer": "5"}, "Layer '5' is not in this trace; it has 0 to 2."),
         ({"heads": [0, 9]}, "Head 9 is not in this trace; it has 0 to 3."),
-        ({"heads": "all"}, "heads is all; give a number, a name such as L5H2, or several in a list."),
+        (
+            {"heads": "all"},
+            "heads is all; give numbers, or names such as L5H2.",
+        ),
         ({"heads": 1.5}, "heads is 1.5; give a number, or several in a list."),
         ({"mass": "half"}, "mass is half; give a share above 0 and up to 1."),
         ({"heads": []}, "heads is empty; name at least one, or leave it out to get all."),

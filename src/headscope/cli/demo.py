@@ -1,4 +1,4 @@
-"""headscope demo: both studies on what comes with the package."""
+"""headscope demo: the studies on what comes with the package."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def demo(
         int | None, typer.Option(metavar="N", min=1, help="Draw this many instead of all.")
     ] = None,
 ) -> None:
-    """Run both studies on the bundled models and corpus, offline; write reports and views."""
+    """Run the studies on the bundled models and corpus, offline; write reports and views."""
     from headscope.demo import demo as run_demo
     from headscope.files import find_place
 

@@ -3,7 +3,7 @@
 import json
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.model.inputs.frame import check_bos, find_frame
 from headscope.model.inputs.labels import marks_word_pieces
+from headscope.model.loading.load import load
+from headscope.model.loading.source import find_source
 from headscope.model.model import Model
 from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
 from headscope.results import dataset
@@ -35,6 +37,8 @@ from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
 from headscope.studies.untrained import ATTRIBUTE as UNTRAINED
 from headscope.text.corpus import Corpus, count_documents
+from headscope.text.read import read_corpus
+from headscope.text.readers.raw import Document, cut_documents
 from headscope.workers import Engine, Pool, find_engine, use_threads
 
 SOURCE = ("name", "path", "format")  # of a corpus
@@ -50,8 +54,8 @@ log = logging.getLogger("headscope")
 
 def study(
     name: str | Study,
-    model: Model,
-    corpus: Corpus,
+    model: Model | str | Path,
+    corpus: Corpus | str | Path | Sequence[str],
     out: str | Path | None = None,
     *,
     engine: str | Engine = "local",
@@ -63,9 +67,10 @@ def study(
     """Run a study of a model on a corpus and return its result.
 
     `name` is that of a published study, the import path of your own (package.module:STUDY), or a
-    Study. `out` is the run directory; a second call with the same one continues where the first
-    stopped. Without it nothing is kept. `engine` is "local", "ray", or a RayEngine with an address.
-    `sentences` draws a sample with the seed. `options` are the study's.
+    Study. `model` may be a name that `load` takes, `corpus` what `read_corpus` takes, or a list of
+    texts, each a document. `out` is the run directory; a second call with the same one continues
+    where the first stopped. Without it nothing is kept. `engine` is "local", "ray", or a RayEngine
+    with an address. `sentences` draws a sample with the seed. `options` are the study's.
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
@@ -76,8 +81,13 @@ def study(
     path = find_place(out)
     declared = name if isinstance(name, Study) else find_study(name)
     workers = find_engine(engine) if isinstance(engine, str) else engine
-    options = dict(declared.settle(model, declared.with_options(options)))
+    options = declared.with_options(options)
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
+    if isinstance(model, str | Path):
+        find_source(model)  # what is not there is said before anything is read
+    corpus = _corpus(corpus, declared)
+    model = load(model) if isinstance(model, str | Path) else model
+    options = dict(declared.settle(model, corpus, options))
     check_bos(model.tokenizer, options.get("bos", "auto"))
     check_attention(model, options.get("attention"))
     check_reading(model, options.get("weights", "raw"), options.get("attention"))
@@ -99,6 +109,21 @@ def study(
                 threads = pool.share(torch.get_num_threads(), needs_gpu=on_gpu)
                 run = run.record({THREADS: threads})
             return _finish(declared, setup, run, pool)
+
+
+def _corpus(given: object, study: Study) -> Corpus:
+    """The corpus itself, a named one, or texts as documents."""
+    if isinstance(given, Corpus):
+        return given
+    if isinstance(given, str | Path):
+        return read_corpus(given, layout=study.layout)
+    texts = list(given) if isinstance(given, list | tuple) else []
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise CorpusError(
+            f"A study reads a corpus, the name of one, or a list of texts, not {given!r:.60}."
+        )
+    documents = [Document(text, name=str(number)) for number, text in enumerate(texts, start=1)]
+    return Corpus.from_sentences(cut_documents(documents, study.layout or "running"))
 
 
 def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Dataset:

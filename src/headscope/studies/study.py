@@ -70,7 +70,9 @@ class Study:
     draw: Callable[[Corpus, int | None, int, Mapping[str, Any]], Corpus] = draw_sentences
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
     # The options of a run with those filled in that depend on the model.
-    settle: Callable[[Model, Mapping[str, Any]], Mapping[str, Any]] = lambda model, options: options
+    settle: Callable[[Model, Corpus, Mapping[str, Any]], Mapping[str, Any]] = (
+        lambda model, corpus, options: options
+    )
     # Whether inputs begin with the BOS token, where `auto` is more than what the tokenizer adds.
     bos: Callable[[Setup], Bos] = lambda setup: setup.bos
     # How raw text becomes sentences unless it is said; see `headscope.read_corpus`.

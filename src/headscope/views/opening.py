@@ -114,8 +114,7 @@ def _read_heads(name: str, value: Sequence[Any]) -> list[Head]:
         return [read_head(str(head)) for head in value]
     except RunError:
         raise ViewError(
-            f"{name} is {', '.join(map(str, value))}; give a number, a name such as L5H2, or "
-            "several in a list."
+            f"{name} is {', '.join(map(str, value))}; give numbers, or names such as L5H2."
         ) from None
 
 

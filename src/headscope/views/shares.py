@@ -89,8 +89,18 @@ class Shares:
             return _draw(self, self.source(source))
 
     def save(self, path: str | Path, *, source: str | None = None, **print_options: Any) -> Path:
-        """Write the figure as .svg, .png or .pdf, with the options of `View.save` for print."""
+        """Write the figure as .svg, .png or .pdf, or the numbers as .csv or .json.
+
+        Figures take the options of `View.save` for print; a row has a layer, a head, both spans,
+        share and expected.
+        """
         target = find_place(path)
+        if target.suffix.lower() in (".csv", ".json"):
+            table = self.data[["share", "expected"]].to_dataframe().reset_index()
+            is_csv = target.suffix.lower() == ".csv"
+            text = table.to_csv(index=False) if is_csv else table.to_json(orient="records")
+            write(target, text.encode())
+            return target
         ending = check_ending(target)
         if ending == ".html":
             raise ViewError(

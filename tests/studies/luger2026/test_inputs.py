@@ -146,7 +146,25 @@ def test_pieces_of_a_character_count_as_the_character_and_can_be_shown() -> None
 @pytest.mark.parametrize(("asked", "found"), [(None, 48), (20, 20)])
 def test_the_context_is_what_the_model_has_positions_for(asked: int | None, found: int) -> None:
     model: Model = MODELS["causal"]()
-    assert settle_context(model, {"context": asked})["context"] == found
+    long = hs.Corpus.from_sentences([hs.Sentence("one two three " * 40, document="d")])
+    options = {"context": asked, "rest": False, "bos": "auto"}
+    assert settle_context(model, long, options)["context"] == found
+
+
+def test_three_of_four_documents_have_an_input_where_they_are_short(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model: Model = MODELS["causal"]()
+    counts = (4, 9, 12, 20)
+    texts = ["a " * count for count in counts]
+    corpus = hs.Corpus.from_sentences(
+        [hs.Sentence(text.strip(), document=str(n)) for n, text in enumerate(texts)]
+    )
+    lengths = sorted(len(model.encode(text.strip()).ids) for text in texts)
+    options = {"context": None, "rest": False, "bos": "never"}
+    assert settle_context(model, corpus, options)["context"] == lengths[1]
+    assert f"An input has {lengths[1]} tokens" in caplog.text
+    assert settle_context(model, corpus, {**options, "rest": True})["context"] == 48
 
 
 def test_a_context_without_room_for_text_is_refused() -> None:

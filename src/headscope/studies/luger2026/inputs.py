@@ -11,13 +11,14 @@ a text by as many line breaks as there were. One of very many lines is cut into 
 that no shard has to hold more than one of them; an input never reaches from one into the next.
 """
 
+import logging
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -29,21 +30,24 @@ from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.surface import CLS, SEP
 from headscope.model.inputs.encode import encode_all, encode_ids, special_tokens
-from headscope.model.inputs.frame import Frame
+from headscope.model.inputs.frame import Frame, find_frame
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.results.replicates import group_of
-from headscope.text.corpus import Shard
+from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
 from headscope.text.sentence import Sentence
 
 CONTEXT = 512  # tokens of an input
+DOCUMENTS_ASKED = 200  # by which their length is known
 PASSAGE = 1024  # sentences after which even a document is cut; shards are cut at multiples of it
 ORDINAL_BITS = 20  # of the number of an input: which one of its passage it is
 SHORTEST = 2  # tokens of a text: a single one can only look at itself
 EMPTY = "documents without a token"
 RESTS = "end of a document, shorter than an input"
+
+log = logging.getLogger("headscope")
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,26 @@ class Window:
     stop: int
 
 
-def settle_context(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with a context: as asked, or CONTEXT, or what the model has positions for."""
+def settle_context(model: Model, corpus: Corpus, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with a context: as asked, or CONTEXT, or what model and documents have.
+
+    Where many documents are shorter than that, inputs are so long that three of four have one.
+    """
+    if options["context"] is not None:
+        return dict(options)
     usual = CONTEXT if model.max_length is None else min(CONTEXT, model.max_length)
-    return {**options, "context": options["context"] or usual}
+    texts = [join_lines(sentences) for sentences in islice(corpus.documents(), DOCUMENTS_ASKED)]
+    frame = len(find_frame(model.tokenizer, options["bos"]))
+    lengths = sorted(len(ids) + frame for ids, _ in encode_ids(model.tokenizer, texts))
+    length = max(lengths[len(lengths) // 4], frame + SHORTEST) if lengths else usual
+    if options["rest"] or length >= usual:
+        return {**options, "context": usual}
+    log.warning(
+        "An input has %s tokens, for a quarter of the documents have no more; --context asks for "
+        "another length.",
+        length,
+    )
+    return {**options, "context": length}
 
 
 def check_room(setup: Setup) -> None:
