@@ -105,8 +105,10 @@ class Study:
     def stages(self, setup: Setup) -> tuple[Stage[Any], ...]:
         """All work of a run, in its order."""
         parts = partial(make_parts, self.inputs)
-        beside = UntrainedNetworks(parts, self.derive, self.claims)
-        return MeasureShards(parts, self.remedy), *self.later_stages, beside
+        stages = MeasureShards(parts, self.remedy), *self.later_stages
+        if setup.options.get(UNTRAINED.name):
+            stages += (UntrainedNetworks(parts, self.derive, self.claims),)
+        return stages
 
     def metrics(self, setup: Setup) -> dict[str, Metric]:
         """All metrics of all parts by name."""

@@ -12,13 +12,12 @@ import xarray as xr
 from headscope.engine.forward import observe
 from headscope.engine.look_again import Block
 from headscope.engine.measure import Counts, pack, unpack
-from headscope.engine.setup import Setup, WithModel
+from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.metrics.composition import HeadComposition
 from headscope.model.why import source_names
 from headscope.studies.luger2026.inputs import inputs_again
 from headscope.studies.option import Option
-from headscope.workers.threads import use_threads
 
 BLOCK = 4  # inputs of a piece
 SAMPLE = "sample_input"
@@ -64,7 +63,7 @@ class Compose(Stage[Block]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "ComposeInputs":
         """What is done to a block."""
-        return ComposeInputs(setup, threads, setup.model.fingerprint)
+        return ComposeInputs(setup, threads)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes], folder: Path
@@ -82,26 +81,21 @@ class Compose(Stage[Block]):
 
 
 @dataclass(frozen=True)
-class ComposeInputs(WithModel):
+class ComposeInputs(ModelWork[Block]):
     """Computes the sums of a block, in any process."""
 
-    setup: Setup
-    threads: int
-    fingerprint: str
-
-    def __call__(self, block: Block, /) -> bytes:
+    def compute(self, block: Block, /) -> bytes:
         """The content of a block's file."""
         setup = self.setup
         inputs = inputs_again(setup, block)
-        with use_threads(self.threads):
-            sums = observe(
-                setup.model,
-                inputs.columns,
-                (_metric(setup),),
-                setup.batch_tokens,
-                setup.attention,
-                setup.reading,
-            )
+        sums = observe(
+            setup.model,
+            inputs.columns,
+            (_metric(setup),),
+            setup.batch_tokens,
+            setup.attention,
+            setup.reading,
+        )
         return pack(sums, Counts(inputs=len(inputs.examples)))
 
     def describe(self, block: Block, /) -> str:
