@@ -1,5 +1,6 @@
 """The model view on paper: a grid of small heads."""
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,7 +113,7 @@ def _thumbnail(
     color = head_color(0)
     if role is not None:
         color = ROLES[role.group].light if state.thumbnail == "matrix" else color
-        axes.set_xlabel(role.name, fontsize=points(5), color=PRINT_FAINT, labelpad=2)
+        axes.set_xlabel(fill(role.name, 14), fontsize=points(5), color=PRINT_FAINT, labelpad=2)
     small = binned(picture, _MOST_BINS[state.thumbnail])
     if state.thumbnail == "matrix":
         strength = small.weights[0] / most

@@ -2,6 +2,7 @@
 
 import { nameHead } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
+import { shortened } from "../head/shapes.js";
 
 /**
  * @import { Theme } from "../../ui/colors.js"
@@ -36,7 +37,7 @@ export function modelScene(sheet, beside, theme) {
       shapes.push({
         kind: "text",
         at: [middle, y + sheet.size + 7],
-        text: role[0],
+        text: shortened(role[0], Math.floor(step / 4.4)),
         size: 8,
         ...style,
       });
