@@ -116,3 +116,15 @@ def test_scores_on_other_text_are_near_those_of_the_run() -> None:
     assert float(difference) < 0.05
     with pytest.raises(RunError, match="has other heads than this run"):
         hs.portraits(result().isel(layer=[0, 1])).score(model("mini-gpt2"), other)
+
+
+def test_a_head_of_another_network_is_explained_by_the_portrait_of_its_partner() -> None:
+    other, gpt2 = hs.demo_corpus().select(range(600, 660)), model("mini-gpt2")
+    portraits = hs.portraits(result())
+    own = portraits.score(gpt2, other)["explained"]
+    swapped = portraits.score(gpt2, other, partners={"L4H2": "L4H2", "L4H0": "L4H2"})["explained"]
+    assert float(swapped[4, 2]) == pytest.approx(float(own[4, 2]), abs=1e-5)
+    assert float(swapped[4, 0]) < float(own[4, 0]) - 0.5
+    assert int(swapped.notnull().sum()) == 2
+    with pytest.raises(RunError, match="no head L9H0"):
+        portraits.score(gpt2, other, partners={"L4H2": "L9H0"})

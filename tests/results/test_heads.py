@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
+from headscope.head import Head
 from headscope.results.describe import PORTRAIT
-from headscope.results.heads import choose_heads, describe_heads
+from headscope.results.heads import changed_heads, choose_heads, describe_heads
 from headscope.results.statements import Statements, write_statements
 from tests.references.described import NAMES, with_descriptions
 from tests.references.grouped import write_run
@@ -85,3 +86,18 @@ def test_the_command_prints_the_sentences_of_the_run(tmp_path: Path) -> None:
         sentences[name] for name in ("L0H2", "L1H2")
     ]
     assert CliRunner().invoke(app, ["heads", str(run), "--sort", "name"]).exit_code == 2
+
+
+def test_pairs_of_heads_with_other_names_are_told_the_best_explained_first() -> None:
+    first, second = (
+        describe_heads(with_descriptions(empty(), names, EXPLAINED))
+        for names in (["previous token", "evenly"], ["unnamed", "evenly"])
+    )
+    changed = changed_heads(first, second)
+    assert [pair.first.head for pair in changed] == ["L0H0", "L1H1", "L0H2", "L0H4", "L1H3"]
+    assert changed[0].sentence == (
+        "L0H0 looks at the previous token (98 % of its weight). → L0H0 looks at nothing that has a "
+        "name."
+    )
+    assert changed_heads(first, second, [(Head(0, 1), Head(1, 0))]) == []
+    assert changed_heads(first, first) == []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headscope.results.compare.matching import Match
 
 MOST_MATCHES = 20
+MOST_CHANGED = 10
 
 
 def _read_by(given: str) -> str:
@@ -47,6 +48,8 @@ def compare(
 
     comparison = compare_runs(run_a, run_b, by=cast("By", by))
     _print(comparison, rows)
+    for line in _changed(comparison, run_a, run_b):
+        typer.echo(plain(line))
     if out is not None:
         typer.echo(f"{out}: {counted(write_csv(comparison, out), 'differences')}")
 
@@ -69,6 +72,26 @@ def _print(comparison: "Comparison", most: int) -> None:
             console.print(_differences(rows, title, comparison.confidence))
     for line in _lines(comparison):
         console.print(plain(line), markup=False, highlight=False)
+
+
+def _changed(comparison: "Comparison", run_a: Path, run_b: Path) -> Iterator[str]:
+    """Which heads look at something else, in the sentences of their portraits."""
+    from headscope.results.head_map import map_heads
+    from headscope.results.heads import changed_heads
+    from headscope.results.run import read_finished
+
+    first, second = (map_heads(read_finished(run).data) for run in (run_a, run_b))
+    if first is None or second is None:
+        return
+    pairs = None
+    if comparison.matching is not None:
+        matches = [match for match in comparison.matching.matches if match.is_good]
+        pairs = [(match.first, match.second) for match in matches]
+    changed = changed_heads(first, second, pairs)
+    count = len(first.cells) if pairs is None else len(pairs)
+    yield f"{len(changed)} of {counted(count, 'pairs')} of heads look at something else:"
+    for pair in changed[:MOST_CHANGED]:
+        yield f"  {pair.sentence}"
 
 
 def _differences(rows: "list[Row]", title: str, confidence: float) -> "Table":

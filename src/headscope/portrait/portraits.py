@@ -141,40 +141,60 @@ class Portraits(Mapping[str, Portrait]):
         )
         return array.assign_coords(token=("key", list(text.tokens.labels)))
 
-    def score(self, model: Model, corpus: Corpus) -> xr.Dataset:
+    def score(
+        self, model: Model, corpus: Corpus, *, partners: Mapping[str, str] | None = None
+    ) -> xr.Dataset:
         """How much the portraits explain of another text, with errors over its documents.
 
-        A corpus with too few documents for a study of portraits is read from its beginning.
+        The heads of another network are explained by the portraits of their `partners`: the name of
+        a head of this run for every head of `model` that has one; NaN for the others. A corpus with
+        too few documents for a study of portraits is read from its beginning.
         """
-        if (len(model.stacks[0].attending), model.heads) != self._grid.shape:
-            raise RunError(
-                f"{model.name} has other heads than this run; give the model of the run."
-            )
+        grid = Grid(tuple(model.stacks[0].attending), model.heads)
+        columns = self._columns(model, grid, partners)
+        is_known = torch.tensor([column >= 0 for column in columns])
+        of_pairs = self.weights.pairs[:, columns]
+        of_queries = self.weights.queries[:, columns]
         pairs = Pairs.of(self._texts(model, corpus), self.vocabulary).to(model.device)
         groups = torch.from_numpy(pairs.row_groups).to(model.device)
         sums: dict[str, list[torch.Tensor]] = {"total": [], "rest": [], "gain": [], "gain_rest": []}
         size = max(1, HEADS // model.heads)
-        layers = range(self._grid.shape[0])
+        layers = range(grid.shape[0])
         for start in range(0, len(layers), size):
             chosen = layers[start : start + size]
             heads = slice(chosen[0] * model.heads, (chosen[-1] + 1) * model.heads)
             with torch.inference_mode():
                 shown = attention_of(model, pairs, chosen, TOKENS)
                 of_rest = information_of_rest(pairs, shown)
-                gained = gain_of_rest(pairs, shown, self.weights.pairs[:, heads].to(model.device))
-                sink = self.weights.queries[:, heads].to(model.device)
+                gained = gain_of_rest(pairs, shown, of_pairs[:, heads].to(model.device))
+                sink = of_queries[:, heads].to(model.device)
                 sums["rest"].append(by_group(of_rest, groups))
                 sums["total"].append(by_group(of_rest + information_of_null(pairs, shown), groups))
                 sums["gain_rest"].append(by_group(gained, groups))
                 sums["gain"].append(by_group(gained + gain_of_null(pairs, shown, sink), groups))
-        return self._shares({name: torch.cat(parts, 1).cpu() for name, parts in sums.items()},
-                            len(pairs))  # fmt: skip
+        labelled: dict[str, xr.DataArray] = {}
+        for name, parts in sums.items():
+            values = torch.where(is_known, torch.cat(parts, 1).cpu(), torch.nan)
+            labelled[name] = label(values.reshape(-1, *grid.shape), GROUP, *grid.axes)
+        return self._shares(labelled, len(pairs))
 
-    def _shares(self, sums: Mapping[str, torch.Tensor], rows: int) -> xr.Dataset:
-        labelled = {
-            name: label(values.reshape(-1, *self._grid.shape), GROUP, *self._grid.axes)
-            for name, values in sums.items()
-        }
+    def _columns(self, model: Model, grid: Grid, partners: Mapping[str, str] | None) -> list[int]:
+        """For every head of the model the place of the portrait that explains it; -1 for none."""
+        if partners is None:
+            if grid.shape != self._grid.shape:
+                raise RunError(
+                    f"{model.name} has other heads than this run; give the model of the run, or "
+                    "partners of its heads."
+                )
+            return list(range(len(self)))
+        place = {name: number for number, name in enumerate(self)}
+        for name in partners.values():
+            if name not in place:
+                raise RunError(f"This run has no head {name}.")
+        names = [str(Head(layer, head)) for layer in grid.layers for head in range(grid.heads)]
+        return [place[partners[name]] if name in partners else -1 for name in names]
+
+    def _shares(self, labelled: Mapping[str, xr.DataArray], rows: int) -> xr.Dataset:
         is_even = labelled["total"].sum("group") < EVEN * rows
         found: dict[str, xr.DataArray] = {}
         for name, gain, total in (

@@ -5,7 +5,7 @@ map of heads (`headscope.results.head_map`) has them, too.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.head import Head
 from headscope.results.dataset import left_out, read_attribute
 from headscope.results.head_map import HeadMap, MapCell, map_heads
 from headscope.results.measure import RoleGroup
@@ -98,6 +99,37 @@ def choose_heads(
     elif order == "role":
         chosen.sort(key=lambda cell: (GROUPS.index(cell.group), cell.name))
     return chosen
+
+
+@dataclass(frozen=True)
+class ChangedHead:
+    """Two heads that belong together and have different names."""
+
+    first: MapCell
+    second: MapCell
+
+    @property
+    def sentence(self) -> str:
+        """What the first looks at, and what the second."""
+        return f"{self.first.sentence} → {self.second.sentence}"
+
+
+def changed_heads(
+    first: HeadMap, second: HeadMap, pairs: Sequence[tuple[Head, Head]] | None = None
+) -> list[ChangedHead]:
+    """The pairs whose names differ, those first of which the portraits explain most.
+
+    Without `pairs` heads of the same number belong together, as in a network and its fine-tuned
+    copy.
+    """
+    cells = [{cell.head: cell for cell in described.cells} for described in (first, second)]
+    if pairs is None:
+        names = [(name, name) for name in cells[0] if name in cells[1]]
+    else:
+        names = [(str(one), str(other)) for one, other in pairs]
+    both = [ChangedHead(cells[0][one], cells[1][other]) for one, other in names]
+    changed = [pair for pair in both if pair.first.name != pair.second.name]
+    return sorted(changed, key=lambda pair: -(pair.first.explained or 0.0))
 
 
 def fits(cell: MapCell, role: str) -> bool:
