@@ -62,8 +62,6 @@ export function curveOf(line, drawing, g, look, sharing) {
  */
 export function weightBetween(values, columns, { side, indices }, other) {
   const isQuery = side === "q";
-  if (indices.length === 1)
-    return values[isQuery ? indices[0] * columns + other : other * columns + indices[0]];
   let sum = 0;
   for (const index of indices)
     sum += values[isQuery ? index * columns + other : other * columns + index];
@@ -91,8 +89,6 @@ export function weightsBetween(drawing, pin, other) {
  * @returns {boolean}
  */
 export function isShownWith(drawing, { side, indices }, other) {
-  if (indices.length === 1)
-    return side === "q" ? isShown(drawing, indices[0], other) : isShown(drawing, other, indices[0]);
   return indices.some((index) =>
     side === "q" ? isShown(drawing, index, other) : isShown(drawing, other, index),
   );

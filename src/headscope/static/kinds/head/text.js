@@ -260,7 +260,7 @@ export class TextStage {
  * @param {Pin} asked
  * @returns {Float64Array}
  */
-export function attentionOn(drawing, { side, indices }) {
+function attentionOn(drawing, { side, indices }) {
   const columns = drawing.keys.labels.length;
   const values = new Float64Array((side === "q" ? drawing.keys : drawing.queries).labels.length);
   const share = 1 / Math.max(1, drawing.weights.length * (side === "q" ? indices.length : 1));

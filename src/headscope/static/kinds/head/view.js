@@ -7,8 +7,8 @@ import { caveats } from "../shared/caveats.js";
 import { isSummary, keysOf } from "../shared/data.js";
 import {
   hideControls,
-  layerControl,
   massControl,
+  numberControl,
   pairControl,
   settingControl,
   spanControls,
@@ -165,7 +165,7 @@ export function headView(root, data, store, theme) {
  * @returns {Control}
  */
 function layersControl(data, store) {
-  const one = layerControl(data, store);
+  const one = numberControl(data, store, "layer");
   const several = chips(
     "Layers",
     () => data.stack(store.state.stack).layers,

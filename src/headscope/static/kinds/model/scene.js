@@ -66,7 +66,7 @@ function frame(x, y, size, theme) {
 }
 
 /** @param {Shape} shape @param {number} dx @param {number} dy @returns {Shape} */
-export function shifted(shape, dx, dy) {
+function shifted(shape, dx, dy) {
   /** @param {[number, number]} at @returns {[number, number]} */
   const move = ([x, y]) => [x + dx, y + dy];
   if (shape.kind === "text") return { ...shape, at: move(shape.at) };

@@ -76,7 +76,7 @@ export function sumShapes({ head, parts, order, theme, sizes, labels }, [left, t
  * @param {number} scaling
  * @returns {number[]}
  */
-export function runningSum(products, order, key, scaling) {
+function runningSum(products, order, key, scaling) {
   let sum = 0;
   return order.map((neuron) => (sum += products[key * order.length + neuron] * scaling));
 }

@@ -4,7 +4,7 @@ import { choice } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
 import { sized } from "../../draw/pixels.js";
 import { keysOf } from "../shared/data.js";
-import { headControl, layerControl, settingControl, stackControl } from "../shared/filters.js";
+import { numberControl, settingControl, stackControl } from "../shared/filters.js";
 import { nameHead } from "../../ui/heads.js";
 import { cutoffs, tokenLines } from "../shared/lines.js";
 import { paintAll } from "../../draw/scene.js";
@@ -107,7 +107,12 @@ function neuronControls(data, store) {
   );
   query.node.classList.add("hs-narrow");
   return {
-    first: [stackControl(data, store), layerControl(data, store), headControl(data, store), query],
+    first: [
+      stackControl(data, store),
+      numberControl(data, store, "layer"),
+      numberControl(data, store, "head"),
+      query,
+    ],
     rest: [settingControl(store, "sort"), settingControl(store, "neurons")],
   };
 }

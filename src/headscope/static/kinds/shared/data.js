@@ -320,39 +320,41 @@ export function isSummary({ summary, weights }) {
 }
 
 /**
+ * @param {LayerWeights} layer
+ * @param {number} place
+ * @returns {Float64Array} value of one level in each column
+ */
+export function columnFactors(layer, place) {
+  const { columns, scales, factors } = layer;
+  return Float64Array.from(
+    { length: columns },
+    (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1),
+  );
+}
+
+/**
  * Add one head's weights, or keep the larger ones.
  * @param {Float32Array} sum
  * @param {LayerWeights} layer
  * @param {number} place
  * @param {boolean} isMean
  */
-function addTo(sum, { rows, columns, levels, scales, factors }, place, isMean) {
+function addTo(sum, layer, place, isMean) {
+  const { rows, columns, levels } = layer;
   const start = place * rows * columns;
-  const scale = Float64Array.from(
-    { length: columns },
-    (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1),
-  );
-  for (let row = 0, at = 0; row < rows; row++) {
-    for (let key = 0; key < columns; key++, at++) {
-      const weight = levels[start + at] * scale[key];
-      if (isMean) sum[at] += weight;
-      else if (weight > sum[at]) sum[at] = weight;
-    }
+  const factors = columnFactors(layer, place);
+  for (let at = 0; at < rows * columns; at++) {
+    const weight = levels[start + at] * factors[at % columns];
+    if (isMean) sum[at] += weight;
+    else if (weight > sum[at]) sum[at] = weight;
   }
 }
 
 /** @param {LayerWeights} layer @returns {number} */
-function largestWeight({ heads, rows, columns, levels, scales, factors }) {
-  let most = 0;
-  for (let place = 0, at = 0; place < heads.length; place++) {
-    for (let row = 0; row < rows; row++) {
-      for (let key = 0; key < columns; key++, at++) {
-        const weight = levels[at] * scales[place] * (factors ? factors[place * columns + key] : 1);
-        if (weight > most) most = weight;
-      }
-    }
-  }
-  return most || 1;
+function largestWeight(layer) {
+  const most = new Float32Array(layer.rows * layer.columns);
+  layer.heads.forEach((_, place) => addTo(most, layer, place, false));
+  return most.reduce((a, b) => Math.max(a, b), 0) || 1;
 }
 
 /**

@@ -64,17 +64,23 @@ export function stackControl(data, store) {
   );
 }
 
-/** @param {Data} data @param {Store} store @returns {Control} */
-export function layerControl(data, store) {
-  const layers = () =>
+/**
+ * One layer, or one head.
+ * @param {Data} data
+ * @param {Store} store
+ * @param {"layer" | "head"} name
+ * @returns {Control}
+ */
+export function numberControl(data, store, name) {
+  const numbers = () =>
     data
       .stack(store.state.stack)
-      .layers.map((layer) => ({ value: String(layer), text: String(layer) }));
+      [`${name}s`].map((number) => ({ value: String(number), text: String(number) }));
   return choice(
-    "Layer",
-    layers,
-    () => String(store.state.layer),
-    (layer) => store.set({ layer: Number(layer) }),
+    SETTINGS[name].title,
+    numbers,
+    () => String(store.state[name]),
+    (number) => store.set({ [name]: Number(number) }),
   );
 }
 
@@ -143,20 +149,6 @@ function windowControl(name, data, length, read, write) {
     on.disabled = read() >= last();
   };
   return made;
-}
-
-/** @param {Data} data @param {Store} store @returns {Control} */
-export function headControl(data, store) {
-  const heads = () =>
-    data
-      .stack(store.state.stack)
-      .heads.map((head) => ({ value: String(head), text: String(head) }));
-  return choice(
-    "Head",
-    heads,
-    () => String(store.state.head),
-    (head) => store.set({ head: Number(head) }),
-  );
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */

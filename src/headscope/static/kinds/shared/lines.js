@@ -13,7 +13,7 @@ import { isShown } from "./units.js";
 /** @import { Drawing } from "./units.js" */
 
 /** A screenful of lines beyond this is fog, and takes long to draw. */
-export const MOST_LINES = 12000;
+const MOST_LINES = 12000;
 const BINS = 16384;
 
 /**

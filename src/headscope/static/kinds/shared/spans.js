@@ -28,7 +28,7 @@ export function ranges(numbers) {
  * @param {number} count  of tokens
  * @returns {number[] | null} null for what is no set of these tokens
  */
-export function parseRanges(text, count) {
+function parseRanges(text, count) {
   /** @type {Set<number>} */
   const found = new Set();
   for (const part of text.split("+")) {
@@ -42,7 +42,7 @@ export function parseRanges(text, count) {
 }
 
 /** @param {string} text @param {number} count @returns {Span | null} */
-export function parseSpan(text, count) {
+function parseSpan(text, count) {
   const at = text.indexOf(" ");
   const tokens = at > 0 ? parseRanges(text.slice(0, at), count) : null;
   const name = text.slice(at + 1).trim();

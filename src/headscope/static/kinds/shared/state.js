@@ -66,7 +66,7 @@ function changedKeys(before, after) {
  * @param {Header} header
  * @returns {State}
  */
-export function valid(next, before, header) {
+function valid(next, before, header) {
   const stack = header.stacks.find((one) => one.name === next.stack) ?? header.stacks[0];
   const state = { ...next, stack: stack.name };
   if (!stack.layers.includes(state.layer)) state.layer = stack.layers[0];

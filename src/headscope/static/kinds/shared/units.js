@@ -22,7 +22,7 @@
  *   norms
  */
 
-import { keysOf } from "./data.js";
+import { columnFactors, keysOf } from "./data.js";
 import { ownerOf, spansOf } from "./spans.js";
 
 /**
@@ -40,7 +40,7 @@ import { ownerOf, spansOf } from "./spans.js";
  *   of them is shown
  * @returns {Units}
  */
-export function unitsOf(side, state, start, count, how) {
+function unitsOf(side, state, start, count, how) {
   const bySpan = state.unit === "span" && how.bySpan;
   const isWord = state.unit === "word";
   const wordOf = side.wordOf.slice(start, start + count);
@@ -165,19 +165,6 @@ function merged(layer, place, queries, keys) {
     }
   });
   return values;
-}
-
-/**
- * @param {LayerWeights} layer
- * @param {number} place
- * @returns {Float64Array} value of one level in each column
- */
-function columnFactors(layer, place) {
-  const { columns, scales, factors } = layer;
-  return Float64Array.from(
-    { length: columns },
-    (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1),
-  );
 }
 
 /** @param {number[][]} members @param {number} tokens @returns {Int32Array} */
