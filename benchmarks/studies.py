@@ -70,7 +70,7 @@ def main() -> None:
     print(f"{'':{WIDTH}s}{'CPU s':>9s}{'× plain':>9s}")
     for name in given.studies:
         for model in given.models:
-            print_study(name, load_model(model), corpus, OPTIONS[name])
+            print_study(name, load_model(model), corpus, OPTIONS[name], label=model)
 
 
 def load_model(name: str) -> Model:
@@ -129,6 +129,7 @@ def print_study(
     corpus: Corpus,
     options: dict[str, Any],
     clock: Clock = time.process_time,
+    label: str = "",
 ) -> None:
     """The seconds of a study and its stages, beside those of a plain pass."""
     on_gpu = model.device.type == "cuda"
@@ -147,7 +148,7 @@ def print_study(
         hs.study(name, model, corpus, folder, **options)
     plain, whole = spent.pop("plain pass"), spent.pop(name)
     memory = f"{torch.cuda.max_memory_allocated() / 1e9:9.1f}" if on_gpu else ""
-    title = f"{name} on {model.name}"
+    title = f"{name} on {label or model.name}"
     print(f"{title:{WIDTH}s}{whole:9.2f}{whole / plain:9.2f}{memory}", flush=True)
     print(f"{f'  plain pass, {sum(map(len, batches)):,} inputs':{WIDTH}s}{plain:9.2f}{1:9.2f}")
     spent["statements and the rest"] = whole - sum(spent.values())
