@@ -111,17 +111,18 @@ class Watched:
             self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
 
     def barriers(self, *, of_colours: bool = False) -> list[str]:
-        """Serious and critical faults that axe-core finds, with the first element of each.
+        """Serious and critical faults that axe-core finds, with the first element of each and why.
 
         Only the faults of colours are asked for where nothing but the theme is another.
         """
         options = {"resultTypes": ["violations"]} | ({"runOnly": COLOURS} if of_colours else {})
         script = "0" if self.page.evaluate("'axe' in window") else AXE_SCRIPT
-        found = Axe(script).run(self.page, options=options).response["violations"]
+        faults = Axe(script).run(self.page, options=options).response["violations"]
         return [
-            f"{one['id']}: {one['help']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:160]}"
-            for one in found
-            if one["impact"] in ("serious", "critical")
+            f"{fault['id']}: {fault['help']} ({len(fault['nodes'])}): "
+            f"{fault['nodes'][0]['html'][:160]}: {fault['nodes'][0]['failureSummary']}"
+            for fault in faults
+            if fault["impact"] in ("serious", "critical")
         ]
 
     def chip(self, group: str, number: int) -> Any:
@@ -203,6 +204,7 @@ def open_page(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
         watched.settle()
         if more:  # the second step of the controls
             watched.page.evaluate("document.querySelector('.hs-more').click()")
+            watched.settle()
         return watched
 
     yield open_view
