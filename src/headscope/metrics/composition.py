@@ -5,11 +5,10 @@ of a row moves no weight, so a part is measured by its covariance with the score
 row; covariances add to the variance of the score, and shares to 1.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-
+from headscope.metrics.gradient import outside_inference
 from headscope.metrics.metric import GROUP, Axis, Grid, Metric, Sums, Variables, group_zeros, label
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.model.why import SIDES, compose
@@ -56,10 +55,9 @@ class HeadComposition(Metric):
         most = max(1, AT_ONCE // batch.ids.shape[1])
         for start in range(0, len(batch), most):
             texts = slice(start, start + most)
-            with torch.inference_mode(False):
-                part = batch.part(texts)
-                copies = {name: getattr(part, name).clone() for name in ("ids", "mask", "segments")}
-                composition = compose(model, replace(part, **copies))
+            part = batch.part(texts)
+            with outside_inference(part, part.mask) as (copy, _):
+                composition = compose(model, copy)
             groups = annotated.groups[texts]
             add_by_group(sums["covariance"], composition.covariance.detach(), groups)
             add_by_group(sums["variance"], composition.variance, groups)

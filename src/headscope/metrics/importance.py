@@ -27,7 +27,7 @@ from headscope.metrics.gradient import (
 from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.metrics.surface import CLS, SEP
-from headscope.model.capture.changes import repeat, take_rows, why_no_change
+from headscope.model.capture.changes import repeat, why_no_change
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
 
@@ -159,7 +159,7 @@ def loss_changes(
     rises = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
     most = max(1, ROOM[device.type != "cpu"] // batch.ids.shape[1])
     for rows in torch.arange(len(batch.ids), device=device).split(most):
-        part, part_predicted = take_rows(batch, rows), predicted[rows]
+        part, part_predicted = batch.part(rows), predicted[rows]
         changes = _changes_of(model, part, part_predicted, grid, means)
         for name, values in zip(REPLACED, changes, strict=True):
             rises[name][rows] = values

@@ -129,7 +129,7 @@ def explain(
     `labels` are of the tokens that look and of those that are looked at.
     """
     name = stack or model.stacks[0].name
-    _check(model, name, head, (query, key), labels)
+    check_places(model, name, head, query, key, (len(labels[0]), len(labels[1])))
     reasons = Reasons(model, batch, name)
     call, bare = reasons.calls(head.layer)
     scaling, (queries, keys) = _scaling(call), _of_head(call, head.head)
@@ -344,22 +344,19 @@ def _sources_of(part: Written, several: bool) -> list[Source]:
     return [Source(part.kind)]
 
 
-def _check(
-    model: "Model",
-    stack: Stack,
-    head: Head,
-    places: tuple[int, int],
-    labels: tuple[Sequence[str], Sequence[str]],
+def check_places(
+    model: "Model", stack: Stack, head: Head, query: int, key: int, tokens: tuple[int, int]
 ) -> None:
+    """Refuse a head, or a token that looks or is looked at, that is not there."""
     plan = model.plan.stack(stack)
     if head.layer not in plan.attending:
         layers = ", ".join(map(str, plan.attending))
         raise ModelError(f"{model.name} has no attention layer {head.layer}; it has {layers}.")
     if not 0 <= head.head < plan.heads:
         raise ModelError(f"{model.name} has heads 0 to {plan.heads - 1}, not {head.head}.")
-    for place, tokens in zip(places, labels, strict=True):
-        if not 0 <= place < len(tokens):
-            raise ModelError(f"The text has tokens 0 to {len(tokens) - 1}, not {place}.")
+    for place, count in zip((query, key), tokens, strict=True):
+        if not 0 <= place < count:
+            raise ModelError(f"The text has tokens 0 to {count - 1}, not {place}.")
 
 
 def _of_head(call: LayerAttention, head: int) -> tuple[Tensor, Tensor]:

@@ -37,6 +37,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import CaptureError, ModelError
+from headscope.head import Head
 from headscope.model.attention import LayerAttention, widen
 from headscope.model.capture.backends import Projection, hooked
 from headscope.model.capture.plan import Plan
@@ -44,6 +45,7 @@ from headscope.model.inputs.batch import probe_batch
 from headscope.model.inputs.labels import display
 from headscope.model.loading.network import at_hand
 from headscope.model.norms import Norm, find_norm
+from headscope.model.why import check_places
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -167,7 +169,8 @@ def edge_writes(
     """
     readout = require_readout(model)
     tokens = model.encode(text)
-    _check_places(model, len(tokens), layer, head, (query, key))
+    sizes = len(tokens), len(tokens)
+    check_places(model, model.stacks[0].name, Head(layer, head), query, key, sizes)
     kept: dict[int, LayerAttention] = {}
 
     def keep(seen: LayerAttention) -> None:
@@ -295,16 +298,3 @@ def _extremes(
         return tuple(zip(display(model.tokenizer, ids.tolist()), values.tolist(), strict=True))
 
     return named(True), named(False)
-
-
-def _check_places(
-    model: "Model", tokens: int, layer: int, head: int, places: tuple[int, int]
-) -> None:
-    attending = model.stacks[0].attending
-    if layer not in attending:
-        raise ModelError(f"{model.name} has no attention layer {layer}; it has {attending}.")
-    if not 0 <= head < model.heads:
-        raise ModelError(f"{model.name} has heads 0 to {model.heads - 1}, not {head}.")
-    for place in places:
-        if not 0 <= place < tokens:
-            raise ModelError(f"The text has tokens 0 to {tokens - 1}, not {place}.")

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from transformers import AlbertConfig, AlbertForMaskedLM
 
-from headscope.model.capture.changes import repeat, take_rows
+from headscope.model.capture.changes import repeat
 from headscope.model.model import Model
 from tests.references.tiny_models import MODELS, bidirectional_model, llama
 
@@ -52,7 +52,7 @@ def test_rows_of_a_batch_are_its_texts() -> None:
     model = llama()
     encoded = [model.encode(text) for text in (*TEXTS, TEXTS[0])]
     batch = model.batch(encoded)
-    some = take_rows(batch, torch.tensor([2, 0]))
+    some = batch.part(torch.tensor([2, 0]))
     assert some.rows == (2, 0) and some.lengths == (len(encoded[2]), len(encoded[0]))
     assert torch.equal(some.ids, batch.ids[[2, 0]]) and torch.equal(some.mask, batch.mask[[2, 0]])
     assert repeat(batch, 2).rows == (0, 1, 2, 0, 1, 2)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from headscope.head import Head
@@ -78,19 +78,6 @@ def switch_off(
     return changed
 
 
-def take_rows(batch: Batch, rows: Int[Tensor, "some"]) -> Batch:
-    """Some texts of a batch, padded as they were."""
-    places = rows.tolist()
-    return replace(
-        batch,
-        ids=batch.ids[rows],
-        mask=batch.mask[rows],
-        segments=batch.segments[rows],
-        rows=tuple(batch.rows[place] for place in places),
-        lengths=tuple(batch.lengths[place] for place in places),
-    )
-
-
 def repeat(batch: Batch, copies: int) -> Batch:
     """The texts of a batch, all of them so many times."""
-    return take_rows(batch, torch.arange(len(batch)).repeat(copies))
+    return batch.part(torch.arange(len(batch)).repeat(copies))

@@ -56,11 +56,13 @@ class Batch:
         """Where the tokens lie without padding."""
         return Packing.of(self.mask) if self.packing is None else self.packing
 
-    def part(self, texts: slice) -> "Batch":
-        """Some of its texts, in a rectangle as wide."""
+    def part(self, texts: slice | Int[Tensor, "some"]) -> "Batch":
+        """Some of its texts, in a rectangle as wide; a text may come more than once."""
+        numbers = range(len(self))[texts] if isinstance(texts, slice) else texts.tolist()
         return replace(
             self, ids=self.ids[texts], mask=self.mask[texts], segments=self.segments[texts],
-            rows=self.rows[texts], lengths=self.lengths[texts], packing=None,
+            rows=tuple(self.rows[number] for number in numbers),
+            lengths=tuple(self.lengths[number] for number in numbers), packing=None,
         )  # fmt: skip
 
     def spans(self) -> list[slice]:
