@@ -49,10 +49,10 @@ def test_heads_are_chosen_by_name_group_or_words_and_put_in_order() -> None:
 
 def test_a_run_without_portraits_says_why() -> None:
     result = empty()
-    with pytest.raises(RunError, match="no portraits of heads; run the study again in a new place"):
+    with pytest.raises(RunError, match="no portraits; run the study again in a new directory"):
         describe_heads(result)
     result.attrs["left_out"] = json.dumps({"explained": "too few documents"})
-    with pytest.raises(RunError, match=r"^This run has no portraits of heads: too few documents\."):
+    with pytest.raises(RunError, match=r"^This run has no portraits: too few documents\."):
         describe_heads(result)
 
 

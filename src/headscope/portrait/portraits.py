@@ -8,7 +8,6 @@ portraits.score(model, corpus)        # how much they explain of another text
 ```
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +47,7 @@ from headscope.portrait.stage import (
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import Text, make_texts
 from headscope.results.describe import PORTRAIT, Fact, read_description
+from headscope.results.heads import describe_heads
 from headscope.results.inspection import read_json
 from headscope.results.measure import heads_of
 from headscope.results.replicates import ratio_of
@@ -248,12 +248,5 @@ def portraits(run: str | Path | xr.Dataset) -> Portraits:
     else:
         finished = read_finished(run)
         result, name = finished.data, finished.model
-    if PORTRAIT not in result:
-        left_out = json.loads(result.attrs.get("left_out", "{}"))
-        reason = left_out.get("explained")
-        raise RunError(
-            f"This run has no portraits: {reason}."
-            if reason
-            else "This run has no portraits; run the study again in a new directory."
-        )
+    describe_heads(result)  # says why there are none
     return Portraits(result, name)

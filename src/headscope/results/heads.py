@@ -20,7 +20,6 @@ from headscope.results.measure import RoleGroup
 from headscope.results.run import Run, read_finished
 
 Order = Literal["explained", "layer", "role"]
-ORDERS: tuple[str, ...] = get_args(Order)
 GROUPS: tuple[str, ...] = get_args(RoleGroup)
 COLUMNS = ("head", "layer", "number", "name", "group", "share", "explained", "margin", "sentence")
 
@@ -73,8 +72,8 @@ def describe_heads(result: xr.Dataset) -> HeadMap:
         return described
     reason = left_out(result).get("explained")
     if reason is None:
-        raise RunError("This run has no portraits of heads; run the study again in a new place.")
-    raise RunError(f"This run has no portraits of heads: {reason}.")
+        raise RunError("This run has no portraits; run the study again in a new directory.")
+    raise RunError(f"This run has no portraits: {reason}.")
 
 
 def choose_heads(
