@@ -149,11 +149,10 @@ def test_a_report_is_titled_by_the_file(study: str, runs: dict[str, Path]) -> No
     assert "30 layers × 9, causal" in page
 
 
-def test_a_card_says_what_a_head_looks_at(visitor: TestClient) -> None:
+def test_a_card_ranks_the_head_by_its_measures(visitor: TestClient) -> None:
     for study, spec in (("clark2019", "offset_share~-1"), ("luger2026", "previous_share")):
         card = visitor.get(f"/api/runs/{study}/heads/{PREVIOUS}").json()
-        sentence = f"{PREVIOUS} looks at the previous token "
-        assert card["looks"].startswith(sentence), study
+        assert card["looks"] is None, study  # four documents are too few for portraits
         ranks = {line["spec"]: (line["rank"], line["of"]) for line in card["measures"]}
         assert ranks[spec] == (1, 270)
 

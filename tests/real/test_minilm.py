@@ -220,9 +220,9 @@ def test_a_report_names_the_heads_and_what_is_missing(study: str, runs: dict[str
 
 
 @pytest.mark.parametrize("study", ["clark2019", "luger2026"])
-def test_a_card_says_what_a_head_looks_at(study: str, visitor: TestClient) -> None:
+def test_a_card_ranks_the_head_by_its_measures(study: str, visitor: TestClient) -> None:
     card = visitor.get(f"/api/runs/{study}/heads/{PREVIOUS}").json()
-    assert card["looks"].startswith(f"{PREVIOUS} looks at the previous token ")
+    assert card["looks"] is None  # four documents are too few for portraits
     measures = {line["spec"]: line for line in card["measures"]}
     line = measures["offset_share~-1" if study == "clark2019" else "previous_share"]
     assert (line["rank"], line["of"]) == (1, 72)
