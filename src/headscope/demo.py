@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,24 +23,16 @@ from typing import TYPE_CHECKING, Any
 import headscope as hs
 from headscope.errors import HeadscopeError, RunError
 from headscope.model.loading.source import find_source
+from headscope.studies import STUDIES, find_study
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
+    from headscope.studies.study import Study
     from headscope.text.corpus import Corpus
 
 MODELS = ("mini-gpt2", "mini-bert")
-STUDIES = {
-    "mini-gpt2": ("vig2019", "clark2019", "luger2026"),
-    "mini-bert": ("vig2019", "clark2019"),
-}
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
 SHOWN = 5  # findings of a run that are told at the end; the report has all
-# A minute on two cores: a part of the corpus, and one seed of the probes.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "vig2019": {"sentences": 400},
-    "clark2019": {"sentences": 12, "probe_seeds": 1},
-    "luger2026": {"sentences": 300},
-}
 MARKER = "demo.json"
 USERS_MISTAKE = 2  # exit code of a process that says in one sentence what is wrong
 
@@ -62,9 +54,9 @@ def demo(
             done.result()  # the first that fails ends the others
     for findings in found:
         say(findings.result())
-    pages = site(sorted(folder.glob("*2???-mini-*")), folder / "site")
+    pages = site(sorted(folder.glob("*-mini-*")), folder / "site")
     say(f"\nSite: {pages / 'index.html'}")
-    say(f"Explore: headscope serve {folder}/*2???-mini-* --model {MODELS[0]}")
+    say(f"Explore: headscope serve {folder}/*-mini-* --model {MODELS[0]}")
     return folder
 
 
@@ -150,8 +142,11 @@ def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
     if name == MODELS[0]:
         yield from _save_views(model, folder / "views")
     corpus = hs.demo_corpus()
-    for study in STUDIES[name]:
-        yield from _run(study, model, corpus, folder / f"{study}-{name}", sentences)
+    for study in map(find_study, STUDIES):
+        if name in study.demo:
+            yield from _run(
+                study, study.demo[name], model, corpus, folder / f"{study.name}-{name}", sentences
+            )
 
 
 def _save_views(model: "Model", folder: Path) -> Iterator[str]:
@@ -162,18 +157,23 @@ def _save_views(model: "Model", folder: Path) -> Iterator[str]:
 
 
 def _run(
-    study: str, model: "Model", corpus: "Corpus", path: Path, sentences: int | None
+    study: "Study",
+    demo_options: Mapping[str, Any],
+    model: "Model",
+    corpus: "Corpus",
+    path: Path,
+    sentences: int | None,
 ) -> Iterator[str]:
     from headscope.results.statements import read_statements, tally
 
-    options = dict(OPTIONS.get(study, {}))
+    options = dict(demo_options)
     if sentences is not None:
         options["sentences"] = sentences
-    result = hs.study(study, model, corpus, path, **options)
+    result = hs.study(study.name, model, corpus, path, **options)
     found = read_statements(result).findings
     page = hs.report(path, formats=["svg"])  # what the page needs
-    print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
-    yield f"\n{study} on {model.name}: of the paper's claims {tally(found)}; for example"
+    print(f"{study.name} on {model.name}: {page}", file=sys.stderr, flush=True)
+    yield f"\n{study.name} on {model.name}: of the paper's claims {tally(found)}; for example"
     for each in [each for each in found if each.holds == "yes"][:SHOWN]:
         yield f"  {each.claim} {each.measured}"
     yield f"  Open {page}"

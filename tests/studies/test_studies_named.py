@@ -7,11 +7,10 @@ from headscope.studies import STUDIES
 SOURCE = Path(__file__).parents[2] / "src" / "headscope"
 TO_USERS = {
     "cli/study.py": "help of options that one study has",
-    "cli/heads.py": "which study has what the command shows",
     "cli/export.py": "which study has what HeadVis reads",
-    "demo.py": "the studies that the demo runs, and how small",
     "explorer/answers/__init__.py": "which study has the map of heads",
     "explorer/answers/card.py": "which study keeps examples",
+    "exports/graph.py": "which study has what heads are fed by",
     "exports/headvis.py": "which study has what HeadVis reads",
     "metrics": "the studies that read a measure, in a comment",
 }

@@ -79,6 +79,8 @@ class Study:
     layout: Layout | None = None
     # What to do about a corpus that no input could be made of.
     remedy: str = REMEDY
+    # Options of the demo's run, by bundled model; a minute on two cores is for all runs together.
+    demo: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def parts(self, setup: Setup) -> tuple[Part, ...]:
         """Inputs of every kind, with the metrics that read them."""

@@ -98,6 +98,7 @@ STUDY = Study(
     layout="documents",
     remedy="give a smaller --context, or --rest to keep what is shorter; "
     "in a .txt a blank line ends a document",
+    demo={"mini-gpt2": {"sentences": 300}},
 )
 
 STUDY = with_portrait(STUDY, raw=True)

@@ -99,6 +99,7 @@ STUDY = Study(
     choice_titles=CHOICE_TITLES,
     draw=draw_corpus,
     notes=notes,
+    demo={"mini-gpt2": {"sentences": 400}, "mini-bert": {"sentences": 400}},
 )
 
 STUDY = additions.with_portrait(STUDY)
