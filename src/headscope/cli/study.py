@@ -111,13 +111,25 @@ _AsJson = Annotated[bool, typer.Option("--json", help="Print what was found for 
 
 
 class StudyCommand(TyperCommand):
-    """The study command, whose help also lists the options of every study."""
+    """The study command, whose help also lists the options of the study that is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A study before --help is the one whose options are shown."""
+        ctx.meta["named"] = [arg for arg in args if not arg.startswith("-")]
+        return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The declarations are imported, and torch with them, only when help is asked for."""
         from headscope.studies import STUDIES, find_study
 
-        for name in STUDIES:
+        named = [name for name in ctx.meta["named"] if name in STUDIES]
+        if not named:
+            formatter.write_paragraph()
+            formatter.write_text(
+                "A study has options of its own: headscope study "
+                f"{'|'.join(STUDIES)} --help lists them."
+            )
+        for name in named:
             with formatter.section(f"Options of {name} (--option NAME=VALUE)"):
                 formatter.write_dl([
                     (one.name, f"{one.meaning}: {one.expected}  [default: {one.shown_default}]")
