@@ -6,6 +6,7 @@ python docs/cli_page.py > docs/cli.md
 from typer.testing import CliRunner
 
 from headscope.cli import COMMANDS, app
+from headscope.studies import STUDIES
 
 HEADER = """# Commands
 
@@ -18,13 +19,16 @@ def section(*command: str) -> str:
     """The help of one command."""
     shown = CliRunner(env={"COLUMNS": "100"}).invoke(app, [*command, "--help"]).output
     lines = (line.rstrip() for line in shown.strip().splitlines())
-    title, text = " ".join(("headscope", *command)), "\n".join(lines)
+    title, text = " ".join(("headscope", *command[:1])), "\n".join(lines)
+    if len(command) > 1:
+        title, text = "Options of studies", text[text.index("Options of ") :]
     return f"\n## {title}\n\n```text\n{text}\n```\n"
 
 
 def page() -> str:
     """The whole page."""
-    return HEADER + section() + "".join(section(command.__name__) for command in COMMANDS)
+    names = [command.__name__ for command in COMMANDS]
+    return HEADER + section() + "".join(map(section, names)) + section("study", *STUDIES)
 
 
 if __name__ == "__main__":

@@ -34,11 +34,13 @@ NAVIGATION = {
         "embedding",
         "corpora",
         "languages",
+        "which_study",
         "studies",
         "explorer",
         "reproducing",
         "scale",
         "agents",
+        "neighbours",
         "extending",
     ),
     "Gallery": (

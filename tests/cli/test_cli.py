@@ -1,13 +1,16 @@
 """The program as a whole: light to import, quick to help, plain about mistakes."""
 
+import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import headscope
 from headscope import cli
+from tests.references.runs import write_run
 
 
 def run_python(code: str) -> str:
@@ -87,3 +90,25 @@ def test_a_warning_of_ours_is_one_sentence_and_of_others_says_where() -> None:
 def test_a_command_is_in_the_file_of_its_name() -> None:
     for command in cli.COMMANDS:
         assert command.__module__ == f"headscope.cli.{command.__name__}"
+
+
+def test_results_are_printed_for_programs_and_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", "vig2019")
+    site = ("site", str(run), "--out", str(tmp_path / "site"), "--json", "--quiet")
+    export = ("export", str(run), "--out", str(tmp_path / "csv"), "--json")
+    for arguments, name in ((site, "site/index.html"), (export, "csv")):
+        monkeypatch.setattr(sys, "argv", ["headscope", *arguments])
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert json.loads(capsys.readouterr().out) == {"file": str(tmp_path / name)}
+    monkeypatch.setattr(sys, "argv", ["headscope", "compare", str(run), str(run), "--json", "-h"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "Usage: headscope compare" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["headscope", "compare", str(run), str(run), "--json"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    told = json.loads(capsys.readouterr().out)
+    assert told["clear"] == 0 and len(told["differences"]["heads"]) == 20

@@ -1,9 +1,11 @@
 """The `headscope` program: collects the commands and turns a user's mistake into one sentence."""
 
 import gc
+import io
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stderr
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -26,7 +28,7 @@ from headscope.cli.view import view
 from headscope.errors import HeadscopeError
 from headscope.wording import plain
 
-MISTAKE = 2
+MISTAKE, QUIET = 2, "--quiet"
 INTERRUPTED = 130  # what Typer makes of Ctrl-C, without a word
 
 # Click's class, or that of the copy of Click inside newer versions of Typer.
@@ -49,6 +51,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -63,6 +66,9 @@ def options(
     version: bool = typer.Option(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
+    quiet: bool = typer.Option(
+        False, QUIET, help="Print results and mistakes alone, with any command."
+    ),
 ) -> None:
     """What does each attention head look at? From one sentence to a corpus."""
 
@@ -75,8 +81,11 @@ for _command in COMMANDS:
 def main() -> None:
     """Run the program: exit code 2 for a user's mistake, 130 for Ctrl-C."""
     warnings.formatwarning = _remark
+    args = [argument for argument in sys.argv[1:] if argument != QUIET]
+    is_quiet = len(args) < len(sys.argv) - 1
     try:
-        code = app(args=sys.argv[1:] or ["--help"], prog_name="headscope", standalone_mode=False)
+        with redirect_stderr(io.StringIO()) if is_quiet else nullcontext():
+            code = app(args=args or ["--help"], prog_name="headscope", standalone_mode=False)
     except HeadscopeError as error:
         _stop(str(error))
     except _UsageError as error:

@@ -1,11 +1,13 @@
 """headscope compare: what differs between two runs of one study."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from headscope.cli.output import AsJson
 from headscope.wording import counted, plain
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_MATCHES = 20
 MOST_CHANGED = 10
+PIPE_WIDTH = 160  # columns where there is no terminal
 
 
 def _read_by(given: str) -> str:
@@ -41,17 +44,40 @@ def compare(
         Path | None, typer.Option(metavar="FILE.csv", help="Write every difference there.")
     ] = None,
     rows: Annotated[int, typer.Option(metavar="N", min=1, help="How many to print.")] = 20,
+    as_json: AsJson = False,
 ) -> None:
     """Show what differs between two runs, largest differences first."""
     from headscope.results.compare import compare as compare_runs
     from headscope.results.compare import write_csv
 
     comparison = compare_runs(run_a, run_b, by=cast("By", by))
-    _print(comparison, rows)
-    for line in _changed(comparison, run_a, run_b):
-        typer.echo(plain(line))
+    changed = list(_changed(comparison, run_a, run_b))
+    if as_json:
+        _print_json(comparison, changed, rows)
+    else:
+        _print(comparison, rows)
+        for line in changed:
+            typer.echo(plain(line))
     if out is not None:
-        typer.echo(f"{out}: {counted(write_csv(comparison, out), 'differences')}")
+        count = write_csv(comparison, out)
+        typer.echo(f"{out}: {counted(count, 'differences')}", err=as_json)
+
+
+def _print_json(comparison: "Comparison", changed: list[str], most: int) -> None:
+    import msgspec
+
+    from headscope.results.compare import clear_and_all, rows_of
+
+    clear, count = clear_and_all(comparison)
+    kinds = [part.kind for part in comparison.parts]
+    answer = {
+        "notes": comparison.notes,
+        "clear": clear,
+        "count": count,
+        "differences": {kind: rows_of(comparison, kind, most) for kind in kinds},
+        "changed": changed,
+    }
+    typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
 
 
 def _print(comparison: "Comparison", most: int) -> None:
@@ -60,7 +86,7 @@ def _print(comparison: "Comparison", most: int) -> None:
 
     from headscope.results.compare import rows_of
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for line in comparison.notes:
         console.print(plain(line), markup=False, highlight=False)
     if comparison.matching is not None:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli.output import AsJson, print_file
+
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run, or its result.nc.")],
@@ -17,8 +19,10 @@ def export(
             "feeds its heads (JSON, GraphML), if it was computed.",
         ),
     ] = "csv",
+    as_json: AsJson = False,
 ) -> None:
     """Write everything in a run as files of other tools."""
     from headscope.exports import export as write_export
 
-    typer.echo(str(write_export(run, out, format)))  # pyright: ignore[reportArgumentType]
+    folder = write_export(run, out, format)  # pyright: ignore[reportArgumentType]
+    print_file(folder, as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, load_model
+from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, check_model, load_model
 
 
 def mcp(
@@ -23,11 +23,10 @@ def mcp(
 ) -> None:
     """Answer an agent over standard input and output, by the Model Context Protocol."""
     from headscope.mcp import serve
-    from headscope.model.loading.source import find_source
 
     load = None
     if model is not None:
-        find_source(model)  # what is not there is said at once
+        check_model(model, dtype)  # now, not when the first text comes
         load = partial(
             load_model, model, device=device, dtype=dtype, device_map=device_map,
             quantization=quantization,

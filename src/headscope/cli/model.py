@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.errors import ModelError
 from headscope.wording import plain
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
+DTYPES = ("auto", "float32", "bfloat16", "float16", "float64")
 Device = Annotated[
     str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
 ]
@@ -25,11 +27,18 @@ Quantization = Annotated[
 ]
 
 
-def load_model(name: str, **options: Any) -> "Model":
-    """Load a model as the options say, and tell on stderr what is unusual about it."""
+def check_model(name: str, dtype: str) -> None:
+    """Refuse a missing model, and a number type that is none, before torch is imported."""
     from headscope.model.loading.source import find_source
 
-    find_source(name)  # what is not there is said at once, before torch is imported
+    find_source(name)
+    if dtype not in DTYPES:
+        raise ModelError(f"There is no dtype {dtype!r}; choose {', '.join(DTYPES)}.")
+
+
+def load_model(name: str, **options: Any) -> "Model":
+    """Load a model as the options say, and tell on stderr what is unusual about it."""
+    check_model(name, options.get("dtype", "float32"))
     from headscope.model.loading.load import load
 
     model = load(name, **options)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli.output import AsJson, print_file
+
 
 def report(
     runs: Annotated[
@@ -33,6 +35,7 @@ def report(
         str | None,
         typer.Option(metavar="package.module:STUDY", help="Your own study, for its figures."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write figures, tables and one page that needs nothing but itself."""
     import headscope as hs
@@ -49,7 +52,7 @@ def report(
         columns=_names(columns),
         study=study,
     )
-    typer.echo(str(page))
+    print_file(page, as_json)
 
 
 def _names(listed: str) -> list[str]:

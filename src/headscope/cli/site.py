@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli.output import AsJson, print_file
+
 
 def site(
     runs: Annotated[
@@ -14,9 +16,10 @@ def site(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier site.")
     ],
+    as_json: AsJson = False,
 ) -> None:
     """Write the explorer of finished runs as plain files: no server, any web host."""
     from headscope.explorer.site import site as write_site
 
-    folder = write_site(runs, out)
-    typer.echo(f"{folder / 'index.html'}: open it, or put the folder on any web host.")
+    page = write_site(runs, out) / "index.html"
+    print_file(page, as_json, ": open it, or put the folder on any web host.")

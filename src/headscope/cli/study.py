@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperCommand
 
-from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, load_model
+from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, check_model, load_model
 from headscope.text.readers import list_formats
 from headscope.wording import counted, plain
 
@@ -166,6 +166,7 @@ def study(
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     _spin_briefly()
+    check_model(model, dtype)  # before torch is imported
     from headscope.studies import find_modules_here, find_study
     from headscope.studies.option import read_pairs
     from headscope.workers import find_engine
