@@ -33,8 +33,8 @@ AGAINST_THE_ORDER = {
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
-    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "mcp", "numba", "ray", "rich",
-    "scipy", "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
+    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "mcp", "numba", "ray", "resource",
+    "rich", "scipy", "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
     "webbrowser", "xarray",
 }  # fmt: skip
 
