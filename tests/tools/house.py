@@ -33,9 +33,9 @@ AGAINST_THE_ORDER = {
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
-    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "mcp", "numba", "ray", "resource",
-    "rich", "scipy", "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
-    "webbrowser", "xarray",
+    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "mcp", "numba", "ray",
+    "resource", "rich", "scipy", "sklearn", "spacy", "torch", "transformers", "triton", "upath",
+    "uvicorn", "webbrowser", "xarray",
 }  # fmt: skip
 
 # Packages that any function of a command may import: `headscope --help` stays light.
