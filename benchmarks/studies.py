@@ -159,7 +159,7 @@ def print_study(
 def make_batches(name: str, model: Model, corpus: Corpus, options: dict[str, Any]) -> list[Batch]:
     """The batches that the first stage of a study makes."""
     study = find_study(name)
-    settled = dict(study.settle(model, study.with_options(options)))
+    settled = dict(study.settle(model, corpus, study.with_options(options)))
     drawn = study.draw(corpus, None, 0, settled)
     most = default_batch_tokens(model)
     setup = Setup(model, drawn, settled, study.labels(drawn), most)

@@ -28,7 +28,7 @@ CORPORA: dict[str, Callable[[], Corpus]] = {"annotated": annotated, "words alone
 
 def setup_of(study: str, model: str, corpus: str) -> Setup:
     declared, read, texts = find_study(study), MODELS[model](), CORPORA[corpus]()
-    options = dict(declared.settle(read, declared.with_options({})))
+    options = dict(declared.settle(read, texts, declared.with_options({})))
     return Setup(read, texts, options, declared.labels(texts), 64)
 
 

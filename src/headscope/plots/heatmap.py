@@ -116,8 +116,8 @@ def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
     wide, high = layout.wide, layout.grid[1] + TOP + BOTTOM
     figure = Figure(figsize=(layout.columns * wide, rows * high))
     figure.suppressComposite = True  # grid and scale stay two images, of as many pixels as cells
-    for place, panel in enumerate(panels):
-        row, column = divmod(place, layout.columns)
+    for number, panel in enumerate(panels):
+        row, column = divmod(number, layout.columns)
         sheet = add_axes(figure, column * wide, (rows - 1 - row) * high, wide, high)
         sheet.set(xlim=(0, wide), ylim=(0, high))  # inches
         sheet.set_axis_off()
@@ -312,13 +312,13 @@ def draw_strips(panels: Sequence[Strips], unit: str) -> Figure:
     high = float(np.clip(STRIP * count, STRIPS[0], STRIPS[1] / rows))
     tall = TOP + high + BOTTOM
     figure = Figure(figsize=(columns * wide, rows * tall))
-    for place, panel in enumerate(panels):
-        row, column = divmod(place, columns)
+    for number, panel in enumerate(panels):
+        row, column = divmod(number, columns)
         left, bottom = column * wide + LEFT, (rows - 1 - row) * tall + BOTTOM
         axes = add_axes(figure, left, bottom, across, high)
         image = _draw_strips(axes, panel, high)
-        place = (left + across + GAP, bottom, BAR, high)
-        add_bar(figure, image, place, unit).ax.tick_params(width=0.5)
+        box = (left + across + GAP, bottom, BAR, high)
+        add_bar(figure, image, box, unit).ax.tick_params(width=0.5)
     return figure
 
 

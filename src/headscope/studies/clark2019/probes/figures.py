@@ -109,8 +109,8 @@ def draw_weights(result: xr.Dataset) -> Drawing:
     wide = panel[0] - LEFT - GAP - BAR - BAR_TEXT
     rows = len(SHOWN_PROBES) * len(ARROWS) // columns
     drawing = Drawing(figsize=(columns * panel[0], rows * panel[1]))
-    for place, (probe, direction) in enumerate(product(SHOWN_PROBES, ARROWS)):
-        row, column = divmod(place, columns)
+    for number, (probe, direction) in enumerate(product(SHOWN_PROBES, ARROWS)):
+        row, column = divmod(number, columns)
         of_probe = weights.sel(attention_probe=probe)
         left, bottom = column * panel[0] + LEFT, (rows - 1 - row) * panel[1] + BOTTOM
         axes = add_axes(drawing, left, bottom, wide, high)
