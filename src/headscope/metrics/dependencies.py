@@ -83,7 +83,7 @@ DEPENDENCY_ALIGNMENT = Measure(
 )
 DEPENDENCY_ALIGNMENT_NORM = Measure(
     "dependency_alignment_norm",
-    title="Dependency alignment by what is given",
+    title="Dependency alignment by value norms",
     meaning="Share of what is taken between the words of one dependency arc.",
     formula=f"the one of dependency_alignment {WEIGHTED}",
     reference=KOBAYASHI,

@@ -146,7 +146,7 @@ def document_mean(
 
 
 def by_norms(ratio: Ratio, measure: Measure) -> Ratio:
-    """The same ratio of attention weighted by what it gives (`headscope.model.writes`)."""
+    """The same ratio of attention weighted by value norms (`headscope.model.writes`)."""
 
     def terms(layer: Layer) -> Terms:
         assert isinstance(layer, BlockLayer)  # as every metric gets that needs matrices

@@ -69,7 +69,7 @@ NULL_SHARE_ALL_QUERIES = Measure(
 )
 NULL_SHARE_NORM = Measure(
     "null_share_norm",
-    title="Null attention by what it gives",
+    title="Null attention by value norms",
     meaning="Share of what is taken from the first token or the delimiters.",
     formula=f"the one of null_share {WEIGHTED}",
     reference=KOBAYASHI,

@@ -1,7 +1,7 @@
 """What any study may have in addition, each by an option.
 
 portrait      what each head looks at, in a sentence, and how much of its attention that explains
-weights       raw attention and attention weighted by what it gives: does the sink survive?
+weights       raw attention and attention weighted by value norms: does the sink survive?
 importance    how much each head matters to the loss, beside what heads measure
 """
 
@@ -89,7 +89,7 @@ def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
     first, _ = next(iter(columns.values()))
     return Tabulation(
         "readings",
-        "Attention and what it gives",
+        "Attention and value norms",
         "Pooled over the heads of each layer: shares of attention, and of attention times the norm "
         "of what each token gives (‖a·v W_O‖).",
         (f"{first}_norm",),
@@ -114,7 +114,7 @@ def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
     """Whether less than half is left of what raw attention pays."""
 
     @claim(
-        f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
+        f"Weighted by value norms, {what} gets less than half of its attention.",
         "Kobayashi et al. 2020: values of special tokens are small",
         below=HALF,
         of=Quantity("×", least=0.0),
@@ -125,7 +125,7 @@ def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
         given, attended = float(on_all(norm)), float(on_all(raw))
         if attended < FLOOR:
             raise NotMeasured(f"{what} gets only {attended:.3f} of attention")
-        return Evidence(norm / raw, f"{given:.3f} of what is given, {attended:.3f} of attention")
+        return Evidence(norm / raw, f"{given:.3f} weighted by value norms, {attended:.3f} of attention")
 
     return sink_shrinks
 
