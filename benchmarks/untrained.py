@@ -17,7 +17,7 @@ from headscope.results.statements import read_statements
 SEEDS = 10
 SHARPER = 6.0  # times queries and keys, so 36 times the scores
 STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "vig2019": ("mini-gpt2", {"sentences": 300, "exemplars": 1}),
+    "vig2019": ("mini-gpt2", {"sentences": 150, "exemplars": 1}),
     "clark2019": ("mini-bert", {"sentences": 40, "probe_seeds": 1, "gradients": False}),
     "luger2026": ("mini-gpt2", {"sentences": 300, "context": 96, "needles": 4, "records": False}),
 }

@@ -125,7 +125,9 @@ def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
         given, attended = float(on_all(norm)), float(on_all(raw))
         if attended < FLOOR:
             raise NotMeasured(f"{what} gets only {attended:.3f} of attention")
-        return Evidence(norm / raw, f"{given:.3f} weighted by value norms, {attended:.3f} of attention")
+        return Evidence(
+            norm / raw, f"{given:.3f} weighted by value norms, {attended:.3f} of attention"
+        )
 
     return sink_shrinks
 

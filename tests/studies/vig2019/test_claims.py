@@ -258,8 +258,8 @@ def test_the_furthest_head_is_focused_if_its_entropy_is_below_the_mean(
 @pytest.mark.parametrize(("slope", "wanted"), [(1.0, "yes"), (-1.0, "no")])
 def test_a_correlation_is_judged_by_its_interval(slope: float, wanted: str) -> None:
     claim = "Heads that look further spread their attention more."
-    result = make_result()
-    entropy = 1 + slope * (result["distance"] - 0.3)
+    result = far_apart()
+    entropy = 1 + slope * (result["distance"] - 3) / 10
     found = measured(claim, with_sums(result.assign(entropy=entropy), ("entropy",)))
     assert found.holds == wanted
     value, low, high = interval_of(found)
@@ -268,18 +268,27 @@ def test_a_correlation_is_judged_by_its_interval(slope: float, wanted: str) -> N
 
 def test_a_correlation_of_noise_is_unclear() -> None:
     claim = "Heads that look further spread their attention more."
-    result = make_result()
-    for seed, name in enumerate(("distance", "entropy")):
-        result[name] = result[name] * 0 + 0.3
-        result[f"{name}_numerator"] = numerator(result[name], 0.2, seed)
+    result = far_apart()
+    result["entropy_numerator"] = numerator(result["entropy"] * 0 + 0.3, 0.2)
     assert verdict(claim, result) == "unclear"
+
+
+def test_heads_that_look_nearly_equally_far_have_no_correlation() -> None:
+    found = measured("Heads that look further spread their attention more.", make_result())
+    assert (found.holds, found.measured) == ("not measured", "all heads look nearly equally far")
+
+
+def far_apart() -> xr.Dataset:
+    """Heads whose distances lie between one and five tokens."""
+    result = make_result()
+    return with_sums(result.assign(distance=10 * result["distance"]), ("distance",))
 
 
 def test_alignment_falls_with_distance_or_not() -> None:
     claim = "Heads that look further follow arcs less."
-    result = make_result()
-    for slope, wanted in ((-1.0, "yes"), (1.0, "no")):
-        values = result["dependency_alignment"] * 0 + 0.5 + slope * (result["distance"] - 0.3)
+    result = far_apart()
+    for slope, wanted in ((-0.1, "yes"), (0.1, "no")):
+        values = result["dependency_alignment"] * 0 + 0.5 + slope * (result["distance"] - 3)
         bent = result.assign(dependency_alignment=values.transpose("layer", "head", "form"))
         assert verdict(claim, with_sums(bent, ("dependency_alignment",))) == wanted
 

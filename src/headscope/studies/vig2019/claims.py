@@ -58,6 +58,7 @@ CLEAR_FACTOR = 0.25  # × the mean share
 CLEAR_SHARE = 0.02  # of attention
 CLEAR_DISTANCE = 0.25  # tokens
 CLEAR_ENTROPY = 0.1  # nats
+DIFFERENT = 0.5  # tokens: standard deviation of the heads' distances
 CLEAR_CORRELATION = 0.3  # of 64 heads with nothing in common 2 in 100 exceed it
 CLEAR_CHANGE = 1.1  # between halves of the layers, as a factor
 MOST_OF_TOP = 0.7  # 4 of 5 heads, 8 of 10: half of them may lie in half of the layers by chance
@@ -228,6 +229,8 @@ def aligned_layers_look_near(data: Replicates) -> Evidence:
     distance = data["distance_by_layer"]
     if distance.sizes["layer"] < 2:
         raise NotMeasured(ONE_LAYER)
+    if float(on_all(distance).std()) < CLEAR_DISTANCE:
+        raise NotMeasured("all layers look equally far")
     return Evidence(share_below(distance, {"layer": best}), f"best aligned layer {best}")
 
 
@@ -323,8 +326,15 @@ def far_is_not_aligned(data: Replicates) -> Evidence:
 
 
 def _correlation(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
+    """Of the distances of heads with something else; of heads that look equally far there is none.
+
+    Between networks without training it is as large as between trained ones, of differences that
+    do not matter.
+    """
     if on_all(first).size < FEWEST_HEADS:
         raise NotMeasured(ONE_HEAD)
+    if float(on_all(first).std()) < DIFFERENT:
+        raise NotMeasured("all heads look nearly equally far")
     return xr.corr(first, second, ("layer", "head"))
 
 
@@ -376,7 +386,10 @@ def _alignment(data: Replicates) -> xr.DataArray:
 
 
 def _best_aligned(data: Replicates) -> Head:
-    layer, head, _ = top_heads(on_all(_alignment(data)), 1)[0]
+    alignment = on_all(_alignment(data))
+    layer, head, best = top_heads(alignment, 1)[0]
+    if best - float(alignment.mean()) < CLEAR_SHARE:
+        raise NotMeasured("no head is clearly better aligned than the mean head")
     return Head(layer, head)
 
 
