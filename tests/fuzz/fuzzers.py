@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import h5py
 import pyarrow as pa
 from starlette.testclient import TestClient
 
@@ -15,8 +16,11 @@ import headscope as hs
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
+from headscope.files import LENGTH, checksum, seal
+from headscope.results.dataset import KEPT_BY_FORMAT, load, save
 from headscope.results.examples import exemplars_of
 from headscope.results.measure import heads_of
+from headscope.results.records import EXAMPLES, INPUTS, with_checksums
 from headscope.results.run import read_run
 from tests.fuzz import mutate
 from tests.mistakes.hostile_runs import SECRET, spoilers
@@ -174,6 +178,49 @@ class Runs(Fuzzer):
             assert shown == exemplars_of(known.records, head), "another exemplar in silence"
 
 
+class SealedRuns(Fuzzer):
+    """Damage under honest checksums, as a stranger makes it: an answer or a sentence.
+
+    An attribute of result.nc becomes any text or number, or bits and pieces of a Parquet file move.
+    """
+
+    name = "sealed runs"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._good = write_run(folder / "good", "vig2019")
+
+    def one(self, chance: Random) -> None:
+        """Damage a copy, seal it, open it and look at every head."""
+        place = self.folder / "sealed"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(self._good, place)
+        if chance.random() < 0.5:
+            self._change_attribute(place / "result.nc", chance)
+        else:
+            self._change_examples(place, chance)
+        run = read_run(place)
+        if run.result is not None:
+            for head in heads_of(run.result):
+                exemplars_of(run.records, head)
+
+    def _change_attribute(self, path: Path, chance: Random) -> None:
+        path.write_bytes(path.read_bytes()[:-LENGTH])
+        with h5py.File(path, "a") as file:
+            owner = file[chance.choice(sorted(file))] if chance.random() < 0.7 else file
+            names = [name for name in owner.attrs if name not in KEPT_BY_FORMAT]
+            value = chance.choice((*mutate.NASTY, 5, -1, 0.5, "[" * 60_000, "9" * 6000, "x" * 9**5))
+            if names and "\x00" not in str(value):
+                owner.attrs[chance.choice(names)] = value
+        path.write_bytes(seal(path.read_bytes()))
+
+    def _change_examples(self, place: Path, chance: Random) -> None:
+        file = place / chance.choice((EXAMPLES, INPUTS))
+        file.write_bytes(mutate.mutate(file.read_bytes(), chance))
+        checksums = {name: checksum(place / name) for name in (EXAMPLES, INPUTS)}
+        save(with_checksums(load(place), checksums), place / "result.nc")
+
+
 class Requests(Fuzzer):
     """Arbitrary requests: answered, refused in a sentence, or asked to come back."""
 
@@ -230,4 +277,4 @@ def visit(library: Library, texts: Texts) -> TestClient:
     return TestClient(create_app(library, texts), base_url="http://127.0.0.1:8642")
 
 
-FUZZERS: tuple[type[Fuzzer], ...] = (Corpora, CachedParquet, Runs, Requests)
+FUZZERS: tuple[type[Fuzzer], ...] = (Corpora, CachedParquet, Runs, SealedRuns, Requests)
