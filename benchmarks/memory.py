@@ -32,7 +32,7 @@ SHAPE = (2, 2, 32)  # layers, heads, width: what is kept per sentence is small, 
 def state_sizes(study: str, grid: Grid) -> dict[str, int]:
     """Bytes of the sums of every metric for so many heads, with the labels of the demo corpus."""
     model, corpus, chosen = hs.load("mini-bert"), hs.demo_corpus(), find_study(study)
-    options = chosen.settle(model, chosen.with_options({}))
+    options = chosen.settle(model, corpus, chosen.with_options({}))
     setup = Setup(model, corpus, options, chosen.labels(corpus), 1024)
     sizes = {}
     for name, metric in chosen.metrics(setup).items():

@@ -15,7 +15,7 @@ from headscope.errors import RunError
 from headscope.metrics import Metric, Sums
 from headscope.metrics.spread import CORRELATION, CORRELATION_P
 from headscope.model.capture.modes import AttentionPath
-from headscope.observe import Example, columns_of
+from headscope.observe import Columns, Example
 from headscope.results.measure import DERIVED, Measure
 from headscope.results.replicates import GROUPS
 from headscope.studies import STUDIES, find_study
@@ -39,7 +39,7 @@ class ReadTogether:
 
     def observe(self, start: int, stop: int, path: AttentionPath = "dense") -> dict[str, Sums]:
         """The sums of all metrics after some of the inputs."""
-        columns = columns_of(self.examples[start:stop])
+        columns = Columns.of(self.examples[start:stop])
         return observe(self.setup.model, columns, self.metrics, BATCH_TOKENS, path)
 
 

@@ -69,13 +69,9 @@ class MeasureShards(Stage[Shard]):
     remedy: str = REMEDY  # what to do about a corpus that no input could be made of
     name: str = "shards"
 
+    place = "shards"  # a folder that other programs look into
     ending = ".npz"
     noun = "sentences"
-
-    @property
-    def place(self) -> str:
-        """A folder of its own, which other programs look into."""
-        return "shards"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> list[Shard]:
         """All shards; where documents are inputs, a shard holds whole ones."""
@@ -156,7 +152,7 @@ class Measuring(ModelWork[Shard]):
         for part, inputs in zip(self.parts, inputs_of_parts, strict=True):
             counts += Counts(skipped=inputs.skipped, words=inputs.words)
             if part.of_corpus:
-                counts += Counts(len(inputs.examples), inputs.tokens)
+                counts += Counts(len(inputs.examples), int(inputs.columns.lengths.sum()))
             sums |= observe(
                 setup.model,
                 inputs.columns,

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from headscope.engine.setup import Setup
 from headscope.metrics.metric import Metric
-from headscope.observe.inputs import Columns, Example, columns_of
+from headscope.observe.inputs import Columns, Example, Examples
 from headscope.text.corpus import Shard
 from headscope.text.segments import Excerpt, read_around
 from headscope.text.sentence import Sentence
@@ -23,12 +23,9 @@ class Inputs:
     @cached_property
     def columns(self) -> Columns:
         """The examples as flat arrays."""
-        return columns_of(self.examples)
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens all examples have."""
-        return int(self.columns.lengths.sum())
+        if isinstance(self.examples, Examples):
+            return self.examples.columns
+        return Columns.of(self.examples)
 
 
 @dataclass(frozen=True)

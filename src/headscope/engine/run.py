@@ -138,11 +138,6 @@ class RunFolder:
         """How many threads all work of the run has."""
         return self.settings[THREADS]
 
-    @property
-    def label(self) -> str:
-        """What is run on what, in words."""
-        return f"{self.settings['study']} on {self.settings['model']['name']}"
-
     def files(self, place: str, ending: str) -> PieceFiles:
         """The files of the pieces of a stage."""
         described = {key: _identity(key, self.settings) for key in IDENTITY}

@@ -30,12 +30,8 @@ class Stage(Generic[Piece]):
 
     name: str  # as it is shown while the stage runs
     noun = "pieces"  # what its progress is counted in
-    ending = ".bin"  # of the files of its pieces
-
-    @property
-    def place(self) -> str:
-        """Where in the run directory the files of its pieces lie."""
-        return f"stages/{self.name}"
+    place = ""  # folder of the files of its pieces in the run directory; stages/NAME if none
+    ending = ".bin"  # of these files
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Piece]:
         """What can be computed independently; nothing where the stage does not apply."""
@@ -117,15 +113,16 @@ def run_stage(
     """
     pieces = list(dict.fromkeys(stage.pieces(setup, result)))  # equal ones once
     numbers = {piece: number for number, piece in enumerate(pieces)}
-    files = run.files(stage.place, stage.ending)
+    files = run.files(stage.place or f"stages/{stage.name}", stage.ending)
     missing = [pieces[number] for number in files.missing_or_damaged(len(pieces))]
     if missing:
         work = stage.work(setup, result, run.threads, run.path)
+        label = f"{run.settings['study']} on {run.settings['model']['name']}"
         outcomes = show_progress(
             stage.compute(work, missing, pool),
             sum(map(stage.size, missing)),
             stage.noun,
-            label=f"{', then '.join([stage.name, *later])}, {run.label}",
+            label=f"{', then '.join([stage.name, *later])}, {label}",
             size=lambda outcome: stage.size(outcome[0]),
         )
         for piece, content in outcomes:

@@ -2,7 +2,7 @@
 
 from headscope.observe.batch import FORMS, SPECIAL, AnnotatedBatch, packing_of
 from headscope.observe.block import separation, sum_segments
-from headscope.observe.inputs import NO_LABEL, Columns, Cut, Example, columns_of
+from headscope.observe.inputs import NO_LABEL, Columns, Cut, Example
 from headscope.observe.layer import BlockLayer, Layer, even_layer
 from headscope.observe.packed import (
     PackedLayer,
@@ -26,7 +26,6 @@ __all__ = [
     "PackedLayer",
     "check_reading",
     "choose_path",
-    "columns_of",
     "even_layer",
     "pack_layer",
     "packing_of",

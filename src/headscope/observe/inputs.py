@@ -186,11 +186,6 @@ class Examples(Sequence[Example]):
         return self._make(range(len(self))[row])
 
 
-def columns_of(examples: Sequence[Example]) -> Columns:
-    """Return the columns of some examples, and lay them out first if needed."""
-    return examples.columns if isinstance(examples, Examples) else Columns.of(examples)
-
-
 def _group(example: Example) -> int:
     return group_of(str(example.number)) if example.group is None else example.group
 
