@@ -60,7 +60,7 @@ def test_texts_that_share_one_object_are_counted_as_often_as_they_occur(path: Pa
     with h5py.File(path, "a") as file:
         texts = file.create_dataset("texts", (100,), h5py.string_dtype())
         texts[:] = ["x" * 10] * 99 + ["x" * 1000]
-    refuse(path, "texts has texts of 100,000 characters", Limits(texts=99_999))
+    refuse(path, "texts has texts of 100,000 characters", Limits(array_texts=99_999))
     with h5py.File(path, "a") as file:
         file.create_dataset("spread", data=["x"], dtype=h5py.string_dtype(), chunks=(1,))
     refuse(path, "spread has texts that are not stored in a row")

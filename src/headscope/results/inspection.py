@@ -46,7 +46,8 @@ class Limits:
     variables: int = 1000
     dimensions: int = 12  # of one variable
     values: int = 2048 * MEGABYTE  # bytes of all arrays together, unpacked
-    texts: int = 32 * MEGABYTE  # characters of all attributes, or of one array
+    texts: int = 32 * MEGABYTE  # characters of all attributes
+    array_texts: int = 128 * MEGABYTE  # characters of one array, all texts as long as the longest
     attributes: int = 200  # of one object
     depth: int = 3  # groups within groups
 
@@ -167,7 +168,7 @@ def _inspect_texts(dataset: h5py.Dataset, content: BinaryIO, what: str, limits: 
     content.seek(offset)
     pointers = np.frombuffer(content.read(_POINTER.itemsize * count), _POINTER)
     characters = count * int(pointers["length"].max(initial=0))
-    if len(pointers) < count or characters > limits.texts:
+    if len(pointers) < count or characters > limits.array_texts:
         raise RunError(f"{what} has texts of {characters:,} characters; it is not read.")
     return 4 * characters
 
