@@ -81,6 +81,7 @@ def test_a_bar_has_three_shares_and_heads_are_in_the_order_of_syntax() -> None:
         "L1H1",
     ]
     parts = len(axes.containers)
-    widths = np.array([bar.get_width() for bar in axes.patches]).reshape(parts, -1)
+    widths = np.array([bar.get_extents().width for bar in axes.patches]).reshape(parts, -1)
+    widths /= axes.get_window_extent().width  # of an axis from 0 to 1
     np.testing.assert_allclose(widths[:, 0], (0.5, 0.1, 0.02), atol=0.01)
     np.testing.assert_allclose(widths[:, 3], (0.2, 0.0, 0.0), atol=0.01)
