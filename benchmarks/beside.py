@@ -4,7 +4,8 @@ python -m benchmarks.beside COMMIT                        all studies
 python -m benchmarks.beside COMMIT --studies luger2026    one of them
 
 Both read the demo corpus with both bundled models. The last work is inputs of 4,096 tokens for a
-random network, some rows at a time. Portraits are left out: a commit may have none.
+random network, some rows at a time. Portraits and
+untrained networks are left out: a commit may have none.
 """
 
 import argparse
@@ -32,8 +33,9 @@ from headscope.studies import find_study
 name, which, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
 torch.set_num_threads(threads)
 corpus, options = hs.demo_corpus(), {}
-if any(option.name == "portrait" for option in find_study(name).options):
-    options["portrait"] = False
+for option in find_study(name).options:
+    if option.name in ("portrait", "untrained"):
+        options[option.name] = False
 if name == "luger2026":
     options["rest"] = True
 if which == "4096 tokens":
