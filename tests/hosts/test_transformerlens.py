@@ -2,7 +2,9 @@
 
 import pytest
 import torch
-from transformer_lens.model_bridge import TransformerBridge
+from transformer_lens.model_bridge import (  # pyright: ignore[reportMissingImports]
+    TransformerBridge,
+)
 
 import headscope as hs
 

@@ -69,12 +69,13 @@ def _print_json(comparison: "Comparison", changed: list[str], most: int) -> None
     from headscope.results.compare import clear_and_all, rows_of
 
     clear, count = clear_and_all(comparison)
-    kinds = [part.kind for part in comparison.parts]
     answer = {
         "notes": comparison.notes,
         "clear": clear,
         "count": count,
-        "differences": {kind: rows_of(comparison, kind, most) for kind in kinds},
+        "differences": {
+            part.kind: rows_of(comparison, part.kind, most) for part in comparison.parts
+        },
         "changed": changed,
     }
     typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())

@@ -99,7 +99,7 @@ class Shares:
             table = self.data[["share", "expected"]].to_dataframe().reset_index()
             is_csv = target.suffix.lower() == ".csv"
             text = table.to_csv(index=False) if is_csv else table.to_json(orient="records")
-            write(target, text.encode())
+            write(target, str(text).encode())
             return target
         ending = check_ending(target)
         if ending == ".html":
