@@ -4,6 +4,7 @@ Nothing was learned by them, so at most one claim in twenty should be "yes". Que
 six make their attention as sharp as that of trained networks, without making it less random.
 """
 
+import argparse
 import sys
 from collections import Counter
 from typing import Any
@@ -15,6 +16,7 @@ from headscope.model.untrained import untrained
 from headscope.results.statements import read_statements
 
 SEEDS = 10
+FIRST_SEED = 100
 SHARPER = 6.0  # times queries and keys, so 36 times the scores
 STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
     "vig2019": ("mini-gpt2", {"sentences": 150, "exemplars": 1}),
@@ -24,16 +26,16 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
 KINDS = {"trained": None, "random": 1.0, "random, sharpened": SHARPER}
 
 
-def main(studies: list[str]) -> None:
-    """Print the verdicts of some studies on every kind of network."""
+def main(studies: list[str], first_seed: int, seeds: int) -> None:
+    """Print the verdicts of some studies on every kind of network, random ones by their seeds."""
     print("| study | network | networks | judged | yes | untrained too | share of yes |")
     print("|---|---|---|---|---|---|---|")
     for study in studies:
         for kind, factor in KINDS.items():
-            count = 1 if factor is None else SEEDS
+            count = 1 if factor is None else seeds
             verdicts: Counter[str] = Counter()
-            for seed in range(count):
-                verdicts += judge_network(study, factor, 100 + seed)
+            for seed in range(first_seed, first_seed + count):
+                verdicts += judge_network(study, factor, seed)
             judged = sum(verdicts[verdict] for verdict in ("yes", "no", "unclear", "untrained too"))
             yes, too = verdicts["yes"], verdicts["untrained too"]
             share = f"{100 * yes / judged:.1f} %"
@@ -68,4 +70,9 @@ def sharpen(model: hs.Model, factor: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(STUDIES))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.untrained", description=__doc__)
+    parser.add_argument("studies", nargs="*", choices=list(STUDIES), default=list(STUDIES))
+    parser.add_argument("--seed", type=int, default=FIRST_SEED, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many networks of each kind")
+    options = parser.parse_args()
+    main(options.studies, options.seed, options.seeds)

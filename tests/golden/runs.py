@@ -37,6 +37,8 @@ MOVED: dict[str, str] = {
     "documents, groups, unit_of_error": "every result says what its errors are over",
     "verdicts": "a least effect in every rule; ranks and counts by draws of groups, correlations "
     "and factors on their own scales; no interval below eight groups with data",
+    "behaviour": "heads of a relation are chosen on both halves in the direction of its row; the "
+    "claims on relations and on delimiters follow",
     "claims": "a claim whose measure has no sums, no such label or no values is not measured; it "
     "was a KeyError, or the sum of no values: 0, unclear",
 }

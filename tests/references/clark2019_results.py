@@ -21,6 +21,7 @@ SUMMED = (
     "gradient",
     "entropy",
     "entropy_from_cls",
+    "confidence",
 )
 
 
@@ -41,6 +42,7 @@ def surface(noise: float = 0.01, *, is_causal: bool = False) -> xr.Dataset:
         ("sep_to_sep", None),
         ("entropy", None),
         ("entropy_from_cls", None),
+        ("confidence", None),
     ):
         dims = ("layer", "head") if axis is None else ("layer", "head", axis)
         values = np.full([len(coords[dim]) for dim in dims], 0.2)

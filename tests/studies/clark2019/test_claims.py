@@ -150,6 +150,52 @@ def test_cls_is_broad_at_the_end_if_no_other_upper_layer_has_more(
     assert claim("In the last layer [CLS]", result).holds == wanted
 
 
+@pytest.mark.parametrize(("layers", "verdict"), [(5, "yes"), (1, "no"), (3, "unclear")])
+def test_special_tokens_get_most_often_if_they_do_in_more_than_a_quarter_of_heads(
+    layers: int, verdict: str
+) -> None:
+    """Elsewhere [CLS], [SEP] and punctuation get 0.45 together, none of them half."""
+    result = surface()
+    for special in ("cls", "sep", "punct"):
+        result = put_layers(result, "special_share", range(12), 0.15, special=special)
+        noise = 0.3 if verdict == "unclear" else 0.01
+        share = 0.17 if verdict == "unclear" else 0.2
+        result = put_layers(result, "special_share", range(layers), share, noise, special=special)
+    judged = claim("Often more than half", result)
+    assert judged.holds == verdict
+    assert judged.value == pytest.approx(layers / 12)
+    assert judged.measured.endswith(f"{3 * layers} of 36 heads")
+
+
+@pytest.mark.parametrize(
+    ("largest", "noise", "verdict"), [(0.05, 0.01, "yes"), (0.3, 0.01, "no"), (0.1, 0.5, "unclear")]
+)
+def test_heads_that_attend_broadly_are_asked_for_their_largest_weights(
+    largest: float, noise: float, verdict: str
+) -> None:
+    start = "Heads that attend broadly"
+    assert claim(start, surface()).measured == "no head attends broadly"
+    broad = put(surface(), "entropy", 4.2, layer=1, head=2)
+    judged = claim(start, put(broad, "confidence", largest, noise, layer=1, head=2))
+    assert judged.holds == verdict
+    assert judged.value == pytest.approx(largest)  # that of all other heads, 0.2, does not count
+
+
+@pytest.mark.parametrize(
+    ("layers", "apart", "noise", "verdict"),
+    [(4, 1.0, 0.01, "yes"), (8, 1.0, 0.01, "no"), (8, 0.25, 0.5, "unclear")],
+)
+def test_cls_is_as_broad_as_others_if_most_layers_before_the_last_are_close(
+    layers: int, apart: float, noise: float, verdict: str
+) -> None:
+    result = put_layers(surface(), "entropy_from_cls", range(11), 0.3)
+    result = put_layers(result, "entropy_from_cls", range(11, 12), 4.0)  # the last is not asked
+    result = put_layers(result, "entropy_from_cls", range(layers), 0.2 + apart, noise)
+    start = "In most layers [CLS]"
+    assert claim(start, result).holds == verdict
+    assert claim(start, surface(is_causal=True)).holds == "not measured"
+
+
 @pytest.mark.parametrize(
     ("within", "spread", "wanted"), [(0.2, 0.01, "yes"), (0.8, 0.01, "no"), (0.5, 0.3, "unclear")]
 )

@@ -27,7 +27,7 @@ from headscope.studies.clark2019.probes import figures as word_figures
 from headscope.studies.clark2019.probes import inputs as words
 from headscope.studies.clark2019.probes import tables as word_tables
 from headscope.studies.clark2019.probes.inputs import TREES
-from headscope.studies.clark2019.published import OF_MEASURES
+from headscope.studies.clark2019.published import BROAD_ENTROPY, OF_MEASURES
 from headscope.studies.clark2019.tables import OTHER
 from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, Option, say_errors, say_words
 from headscope.studies.study import Study
@@ -59,8 +59,9 @@ BEHAVIOUR = Measure(
     "behaviour",
     title="Behaviour",
     meaning="A name for what the head mostly does.",
-    formula="next or previous > 0.5, broad: entropy > 3.8, [CLS], [SEP] or punctuation > 0.6, else "
-    "other; later ones win, and a relation or coreference that the head finds wins over all",
+    formula=f"next or previous > 0.5, broad: entropy > {BROAD_ENTROPY}, [CLS], [SEP] or "
+    "punctuation > 0.6, else other; later ones win, and a relation or coreference that the head "
+    "finds wins over all",
     reference="Clark et al. 2019, Fig. 6",
     unit="",
     range="names",
@@ -89,7 +90,7 @@ class Thresholds:
 
     next: float = 0.5
     previous: float = 0.5
-    broad: float = 3.8  # nats
+    broad: float = BROAD_ENTROPY
     cls: float = 0.6
     sep: float = 0.6
     punct: float = 0.6

@@ -104,7 +104,9 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
     right, total = correct[:, layer, head, direction], scored[:, direction]
     offset = int(offsets[:, direction].sum(0).argmax())
     baseline = float(offsets[:, direction, offset].sum() / total.sum())
-    elsewhere, held_right, held_total, held_offset = _held_out_counts(correct, scored, offsets)
+    elsewhere, held_right, held_total, held_offset = _held_out_counts(
+        correct[..., direction], total, offsets[:, direction]
+    )
     margin = ratio_over_groups(held_right - held_offset, held_total)
     of_all = ratio_over_groups(held_right, words, is_counted=True)
     return BestHead(
@@ -123,7 +125,7 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
         held_out_of_all=find_interval(of_all, 0, SHARE),
         margin_replicates=margin,
         of_all_replicates=of_all,
-        same_choice=elsewhere == [chosen, chosen],
+        same_choice=elsewhere == [(layer, head)] * 2,
     )
 
 
@@ -132,24 +134,30 @@ def _share(right: np.ndarray, total: np.ndarray) -> Interval:
 
 
 def _held_out_counts(
-    correct: Float[np.ndarray, "group layer head direction"],
-    scored: Float[np.ndarray, "group direction"],
-    offsets: Float[np.ndarray, "group direction offset"],
-) -> tuple[list[Chosen], np.ndarray, np.ndarray, np.ndarray]:
-    """What the even and the odd groups choose, and counts of every group for the others' choice.
+    correct: Float[np.ndarray, "group layer head"],
+    scored: Float[np.ndarray, "group"],
+    offsets: Float[np.ndarray, "group offset"],
+) -> tuple[list[tuple[int, int]], np.ndarray, np.ndarray, np.ndarray]:
+    """Heads that the even and the odd groups choose, and counts of every group for the others'.
+
+    All of them in the direction of the row, so that accuracies beside each other are of the same
+    words.
 
     The counts are words found, words scored, and words found by the best offset; NaN where the half
     that had to choose has no words. The offset is the best of all documents: no choice favours it.
     """
-    chosen = [choose(correct[half::2].sum(0), scored[half::2].sum(0)) for half in range(2)]
+    best = int(offsets.sum(0).argmax())
+    chosen: list[tuple[int, int]] = []
     right, total, at_offset = (np.full(len(scored), np.nan) for _ in range(3))
-    for half, (layer, head, direction) in enumerate(chosen):
+    for half in range(2):
+        of_half = correct[half::2].sum(0)
+        layer, head = np.unravel_index(of_half.argmax(), of_half.shape)
+        chosen.append((int(layer), int(head)))
         if scored[half::2].sum() > 0:
             others = slice(1 - half, None, 2)
-            best = int(offsets[:, direction].sum(0).argmax())
-            right[others] = correct[others, layer, head, direction]
-            total[others] = scored[others, direction]
-            at_offset[others] = offsets[others, direction, best]
+            right[others] = correct[others, layer, head]
+            total[others] = scored[others]
+            at_offset[others] = offsets[others, best]
     return chosen, right, total, at_offset
 
 

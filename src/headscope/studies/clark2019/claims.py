@@ -61,6 +61,8 @@ from headscope.studies.option import NO_NEXT
 from headscope.wording import counted
 
 LITTLE = 0.1  # of a head's attention
+OFTEN = 0.25  # of the heads
+CLOSE_ENTROPY = 0.25  # nats: how far apart two means that are close may be
 # The least effects that matter: with enough documents any difference is there.
 CLEAR_SHARE = 0.02  # of attention
 CLEAR_ENTROPY = 0.1  # nats
@@ -188,6 +190,22 @@ def _third_less_rest(data: Replicates, special: str, third: int) -> Evidence:
 
 
 @claim(
+    "Often more than half of a head's attention goes to [CLS], [SEP], full stops and commas.",
+    "often more than half of a head's attention",
+    above=OFTEN,
+    of=SHARE,
+    is_counted=True,
+)
+def special_tokens_get_most(data: Replicates) -> Evidence:
+    """Share of the heads that pay more than half to them together."""
+    shares = data["special_share"].sum("special", min_count=1)
+    count = int((on_all(shares) > MOSTLY).sum())
+    words = f"{count} of {on_all(shares).size} heads"
+    is_most = (shares > MOSTLY).where(shares.notnull())
+    return Evidence(is_most.mean(("layer", "head")), words)
+
+
+@claim(
     "In the upper middle layers most attention goes to [SEP].",
     f"over {MOSTLY} in {published.SEPARATOR_LAYERS} (paper: 6–10)",
     above=MOSTLY,
@@ -267,6 +285,40 @@ def broad_heads_are_low(data: Replicates) -> Evidence:
 
 
 @claim(
+    "Heads that attend broadly pay little to any one token.",
+    "at most 10 % to any single word",
+    below=LITTLE,
+    of=SHARE,
+)
+def broad_heads_prefer_nothing(data: Replicates) -> Evidence:
+    """Mean largest weight of a row, of the heads with an entropy above 3.8 nats."""
+    is_broad = on_all(data["entropy"]) > published.BROAD_ENTROPY
+    largest = data["confidence"].where(is_broad).mean(("layer", "head"))
+    return Evidence(
+        or_not_measured(largest, "no head attends broadly"),
+        f"mean of {counted(int(is_broad.sum()), 'heads')}",
+    )
+
+
+@claim(
+    "In most layers [CLS] attends as broadly as other tokens.",
+    "entropies from [CLS] very close to those of all tokens in most layers",
+    below=CLOSE_ENTROPY,
+    of=Quantity("nats", least=0.0),
+)
+def cls_is_as_broad(data: Replicates) -> Evidence:
+    """Median over the layers but the last of |entropy from [CLS] − entropy of all tokens|."""
+    _check_cls(data)
+    gaps = abs(data["entropy_from_cls_by_layer"] - data["entropy_by_layer"])
+    before_last = gaps.isel(layer=slice(-1))
+    if not before_last.sizes["layer"]:
+        raise NotMeasured(FEW_LAYERS)
+    close = int((on_all(before_last) < CLOSE_ENTROPY).sum())
+    words = f"closer in {close} of {counted(before_last.sizes['layer'], 'layers')}"
+    return Evidence(before_last.median("layer"), words)
+
+
+@claim(
     "In the last layer [CLS] attends broadly.",
     f"{published.CLS_ENTROPY} nats",
     above=CLEAR_ENTROPY,
@@ -274,14 +326,18 @@ def broad_heads_are_low(data: Replicates) -> Evidence:
 )
 def cls_is_broad_at_the_end(data: Replicates) -> Evidence:
     """Its entropy there, less the largest of any other layer of the upper half."""
-    if data.attrs["is_causal"]:
-        raise NotMeasured("the first token of a causal model sees nothing but itself")
+    _check_cls(data)
     by_layer = data["entropy_from_cls_by_layer"]
-    if not np.isfinite(on_all(by_layer).values).any():
-        raise NotMeasured("the model has no [CLS]")
     upper = by_layer.sel(layer=layers_between(data.layers, 1 / 2, 1))
     gap = or_not_measured(lead(upper, [int(upper["layer"][-1])]), FEW_LAYERS)
     return Evidence(gap, f"{float(on_all(by_layer).isel(layer=-1)):.2f} in the last layer")
+
+
+def _check_cls(data: Replicates) -> None:
+    if data.attrs["is_causal"]:
+        raise NotMeasured("the first token of a causal model sees nothing but itself")
+    if not np.isfinite(on_all(data["entropy_from_cls_by_layer"]).values).any():
+        raise NotMeasured("the model has no [CLS]")
 
 
 @claim(

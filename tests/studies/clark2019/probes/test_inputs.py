@@ -20,7 +20,12 @@ from headscope.results.run import read_run
 from headscope.results.tables import tabulate
 from headscope.studies.clark2019.probes.inputs import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.probes.mentions import phrases
-from headscope.studies.clark2019.probes.tables import TABLES, table1_rows
+from headscope.studies.clark2019.probes.tables import (
+    TABLES,
+    table1_rows,
+    table2_rows,
+    table3_rows,
+)
 from headscope.studies.clark2019.probes.trained_probes import Learner
 from headscope.studies.clark2019.probes.training import PROBES
 from headscope.studies.clark2019.probes.trees import ALL
@@ -258,6 +263,16 @@ def test_the_report_has_the_three_tables_and_figure_5(whole: tuple[Path, xr.Data
     assert (folder / "figures" / "learning.svg").is_file()
     assert all(table.title in page for table in TABLES)
     assert "(paper 1-" in page or "(paper 2-" in page
+
+
+def test_tables_2_and_3_end_with_what_the_paper_reports_of_others(
+    whole: tuple[Path, xr.Dataset],
+) -> None:
+    neural = table2_rows(whole[1])[-2]
+    assert (neural["system"].partition(",")[0], neural["published"]) == ("neural system", 0.83)
+    structural = table3_rows(whole[1])[-1]
+    assert structural["probe"] == "structural probe, undirected (as remembered)"
+    assert np.isnan(structural["UAS"]) and structural["published"] == 0.8
 
 
 def test_root_and_punctuation_are_rows_of_table_1_only_if_asked_for(

@@ -136,9 +136,11 @@ def _draw_signed(axes: Axes, values: xr.DataArray, reach: float) -> AxesImage:
 
 
 def draw_trees(result: xr.Dataset) -> Drawing:
-    """UUAS of every head."""
+    """Share of the gold arcs in the tree of every head."""
     baseline = float(result.attrs["tree_baseline"])
-    return draw_panels([Panel.of(result, "tree_accuracy", "UUAS", baseline=baseline)], 1, "mean")
+    return draw_panels(
+        [Panel.of(result, "tree_accuracy", "arcs in tree", baseline=baseline)], 1, "mean"
+    )
 
 
 FIGURES = (

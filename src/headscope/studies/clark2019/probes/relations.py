@@ -97,8 +97,10 @@ TREE_ACCURACY = Measure(
     name="tree_accuracy",
     title="Undirected tree accuracy",
     meaning="Arcs in the head's maximum spanning tree.",
-    formula="arcs in the maximum spanning tree of max(a, aᵀ) / arcs, punctuation left out",
-    reference="Raganato & Tiedemann 2018; UUAS of Hewitt & Manning 2019",
+    formula="arcs in the maximum spanning tree of max(a, aᵀ) over all words / arcs, those of "
+    "punctuation left out",
+    reference="Raganato & Tiedemann 2018; not quite UUAS (Hewitt & Manning 2019), whose trees have "
+    "no punctuation",
     cost="words² for the tree of every head",
     more="its tree has more of the arcs",
     baselines=(Baseline("tree_baseline", "joining neighbours"),),
@@ -120,7 +122,7 @@ MEASURES = (RELATION_ACCURACY, OFFSET_ACCURACY, RELATION_COUNT, TREE_ACCURACY, T
 
 @dataclass(frozen=True)
 class RelationAccuracy(Metric):
-    """How often every head points at the governor, by relation, next to fixed offsets; and UUAS."""
+    """How often every head points at the governor, by relation, next to fixed offsets; its tree."""
 
     grid: Grid
     classes: Classes

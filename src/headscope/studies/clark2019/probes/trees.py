@@ -4,7 +4,7 @@ A class is a set of words that is counted together: one for every relation label
 it, ALL for every word, CONTENT for every word but punctuation and roots, and "poss with 's" (in
 Universal Dependencies "nmod:poss with 's") where possessors are marked by a clitic.
 
-Undirected trees from attention: how many dependency arcs each head's strongest tree has (UUAS).
+Undirected trees from attention: how many dependency arcs each head's strongest tree has.
 
 Every head gives a graph over the words of a sentence. An edge weighs as much as the stronger of its
 two directions: a head that looks from dependent to governor says nothing in the other direction,
