@@ -22,6 +22,7 @@ import xarray as xr
 from torch import Tensor
 
 import headscope as hs
+from benchmarks.studies import load_model
 from headscope.engine.setup import Setup
 from headscope.model.model import Model
 from headscope.portrait.facts import Marked, all_facts
@@ -53,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     corpus = hs.demo_corpus() if given.corpus is None else hs.read_corpus(given.corpus)
     for name in given.models:
-        model = hs.load(name)
+        model = load_model(name)
         if given.controls:
             print_controls(model, corpus, given.controls)
         else:

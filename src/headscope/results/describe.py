@@ -10,8 +10,8 @@ how much     "The first token explains 26 % of it, word class 15 more, the other
 ```
 
 What is said is chosen on some texts and scored on others: a fact must pass its thresholds on both,
-on the second with two standard errors to spare. Thresholds stand at the top, words in
-`headscope.results.fact_words`.
+and two standard errors less than it scores must still be enough. Thresholds stand at the top, words
+in `headscope.results.fact_words`.
 """
 
 import json
@@ -34,6 +34,7 @@ SINK_ODDS = 2.0  # times what even attention would give
 SINK_NAMES = 0.50  # share that the sink explains from which it gives the name
 APART = 0.20  # by how much sentences and passages must differ to be told apart
 NAME_GAIN = 0.15  # what a fact that applies to any query must explain of the rest
+NAME_GAIN_LOW = 0.10  # the same less two standard errors
 NAME_SHARE, SURE_GAIN = 0.30, 0.40  # and what it must get, unless it explains so much
 ODDS = 1.5  # times what even attention would give
 NEAR_BEST = 0.9  # of the largest gain: the simplest of these is said
@@ -279,7 +280,8 @@ class Rules:
         best = self.best_plain(NAME_GAIN)
         if best is None:
             return None
-        is_sure = scored.gain[best] - ERRORS * scored.gain_error[best] >= NAME_GAIN
+        low = scored.gain[best] - ERRORS * scored.gain_error[best]
+        is_sure = scored.gain[best] >= NAME_GAIN and low >= NAME_GAIN_LOW
         is_much = scored.share[best] >= NAME_SHARE or scored.gain[best] >= SURE_GAIN
         was_much = chosen.share[best] >= NAME_SHARE or chosen.gain[best] >= SURE_GAIN
         return best if is_sure and is_much and was_much else None
@@ -457,7 +459,7 @@ class Rules:
         known = names.get(first.fact.key)
         is_telling = known is not None and known.is_special
         is_wide = first.short in ("evenly", "widely")
-        rests = sink.explains >= SINK_NAMES or (is_wide and sink.share >= LEAVES)
+        rests = sink.explains >= SINK_NAMES or (is_wide and sink.share >= RESTS)
         if self.has_sink and rests and not is_telling:
             return sink.short, "sink"
         return first.short, first.fact.group
