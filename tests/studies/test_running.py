@@ -18,7 +18,10 @@ from headscope.errors import CorpusError, HeadscopeError, RunError
 from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.results.run import read_run, read_settings, write_settings
+from headscope.studies.draw import count_copies
+from headscope.studies.option import say_errors
 from headscope.text.corpus import Corpus
+from headscope.text.readers.raw import Document, cut_documents
 from headscope.text.sentence import Sentence, Word
 from tests.references.numbers import same_numbers, without_words
 from tests.references.tiny_models import MODELS, causal_model, make_sentences, treebank
@@ -169,17 +172,34 @@ def test_a_changed_corpus_or_model_is_refused(finished: Finished) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_corpus_of_copies_is_remarked_on(
-    times: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_copied_sentences_are_counted_and_said_of_the_errors(
+    times: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     texts = list(treebank(8)) * times
-    long = sum(len(sentence.text) >= 40 for sentence in treebank(8))
+    copies = (times - 1) * sum(len(sentence.text) >= 40 for sentence in treebank(8))
+    corpus = hs.Corpus.from_sentences(texts)
     with caplog.at_level(logging.WARNING, logger="headscope"):
-        hs.study(
-            "vig2019", causal_model(), hs.Corpus.from_sentences(texts), tmp_path, portrait=False
-        )
-    remark = f"{(times - 1) * long} of {8 * times} sentences repeat an earlier one word for word"
-    assert (remark in caplog.text) == (times > 1)
+        result = hs.study("vig2019", causal_model(), corpus, portrait=False)
+    assert results.copies(result)["sentences"] == copies
+    remark = f"{copies} sentences repeat an earlier one word for word"
+    assert (remark in caplog.text) == (remark in say_errors(result)) == (times > 1)
+
+
+def test_copied_documents_are_counted_apart_from_their_sentences() -> None:
+    long = "A sentence that is long enough to be hardly ever written twice."
+    texts = [f"{long} {number}." for number in range(3)]
+    assert count_copies(documents_of(*texts)) == {"sentences": 0, "documents": 0}
+    assert count_copies(documents_of(*texts, texts[1], "Short.", "Short.")) == {
+        "sentences": 1,
+        "documents": 2,
+    }
+    shared = [f"{long}\nIn one.", f"{long}\nIn another."]
+    assert count_copies(documents_of(*shared)) == {"sentences": 1, "documents": 0}
+
+
+def documents_of(*texts: str) -> hs.Corpus:
+    documents = [Document(text, str(number)) for number, text in enumerate(texts)]
+    return hs.Corpus.from_sentences(cut_documents(documents, "sentences"))
 
 
 def test_models_and_corpora_may_be_names_and_texts(tmp_path: Path) -> None:

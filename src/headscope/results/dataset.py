@@ -44,6 +44,7 @@ _JSON: dict[str, Any] = {
     "left_out": dict[str, str],
     "skipped": dict[str, int],
     "words": dict[str, int],
+    "copies": dict[str, int],
     "portrait_texts": dict[str, int],
     "options": dict[str, Any],
 }
@@ -154,6 +155,11 @@ def skipped(dataset: xr.Dataset) -> dict[str, int]:
 def words(dataset: xr.Dataset) -> dict[str, int]:
     """How the words of the corpus and the tokens of the model meet, in counts."""
     return read_attribute(dataset, "words")
+
+
+def copies(dataset: xr.Dataset) -> dict[str, int]:
+    """How many sentences and documents of the corpus repeat an earlier one."""
+    return read_attribute(dataset, "copies")
 
 
 def run_options(dataset: xr.Dataset) -> dict[str, Any]:

@@ -43,15 +43,26 @@ def pick_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
     return _select(corpus, Random(seed).sample(documents, count))
 
 
-def count_copies(corpus: Corpus) -> int:
-    """Sentences that repeat an earlier one, word for word; short ones do so in any language."""
-    seen: set[int] = set()
+def count_copies(corpus: Corpus) -> dict[str, int]:
+    """Sentences, and documents that have a name, that repeat an earlier one word for word.
+
+    Short sentences are left out: any language writes them twice.
+    """
+    sentences: set[int] = set()
+    documents: dict[str, int] = {}  # by name, a hash of all texts
     long = 0
-    for table in columns_of(corpus, "text"):
-        texts = [text for text in table["text"].to_pylist() if len(text) >= LONG]
-        seen.update(map(hash, texts))
-        long += len(texts)
-    return long - len(seen)
+    for table in columns_of(corpus, "document", "text"):
+        names, texts = table["document"].to_pylist(), table["text"].to_pylist()
+        for name, text in zip(names, texts, strict=True):
+            if name:
+                documents[name] = hash((documents.get(name), text))
+            if len(text) >= LONG:
+                sentences.add(hash(text))
+                long += 1
+    return {
+        "sentences": long - len(sentences),
+        "documents": len(documents) - len(set(documents.values())),
+    }
 
 
 def _select(corpus: Corpus, documents: list[tuple[int, int]]) -> Corpus:

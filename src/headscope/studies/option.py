@@ -168,14 +168,32 @@ def say_errors(result: xr.Dataset) -> str:
     documents, groups = result.attrs.get("documents", 0), result.attrs.get("groups", 0)
     if result.attrs.get("unit_of_error") == "sentence":
         few = counted(documents, "documents") if documents else "no documents"
-        return (
+        said = (
             f"Errors are over sentences in {counted(groups, 'groups')}, for the corpus has {few}: "
             "they say how these texts vary, nothing of others."
         )
-    said = f"Errors are over {counted(documents, 'documents')} in {counted(groups, 'groups')}."
-    if documents < FEW_DOCUMENTS:
-        said += f" With fewer than {FEW_DOCUMENTS} documents, intervals are too narrow for some."
-    return said
+    else:
+        said = f"Errors are over {counted(documents, 'documents')} in {counted(groups, 'groups')}."
+        if documents < FEW_DOCUMENTS:
+            said += (
+                f" With fewer than {FEW_DOCUMENTS} documents, intervals are too narrow for some."
+            )
+    return f"{said} {say_copies(results.copies(result))}".strip()
+
+
+def say_copies(copies: Mapping[str, int]) -> str:
+    """How many sentences and documents repeat an earlier one; nothing where none does."""
+    sentences, documents = copies.get("sentences", 0), copies.get("documents", 0)
+    if not sentences and not documents:
+        return ""
+    texts = counted(sentences, "sentences")
+    if documents:
+        texts += f" and {counted(documents, 'documents')}"
+    verb = "repeats" if sentences == 1 and not documents else "repeat"
+    return (
+        f"{texts} {verb} an earlier one word for word: errors and intervals count them as texts "
+        "of their own, and are too narrow."
+    )
 
 
 def say_words(result: xr.Dataset, prefix: str = "") -> str:

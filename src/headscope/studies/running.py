@@ -32,7 +32,7 @@ from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
 from headscope.studies.draw import count_copies, pick_documents
-from headscope.studies.option import Option
+from headscope.studies.option import Option, say_copies
 from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
 from headscope.studies.untrained import ATTRIBUTE as UNTRAINED
@@ -146,6 +146,7 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
         unit_of_error="document" if setup.has_documents else "sentence",
         documents=count_documents(setup.corpus),
         groups=groups_of(result),
+        copies=json.dumps(count_copies(setup.corpus)),
     )
     with use_threads(run.threads):
         result = _with_statements(study, setup, study.derive(result))
@@ -272,13 +273,8 @@ def _report_left_out(missing: Mapping[str, str]) -> None:
 def _report_copies(corpus: Corpus) -> None:
     """Say that errors count copies as if they were texts of their own."""
     copies = count_copies(corpus)
-    if copies > MOST_COPIES * len(corpus):
-        log.warning(
-            "%s of %s sentences repeat an earlier one word for word: errors and intervals are too "
-            "narrow; leave the copies out.",
-            f"{copies:,}",
-            f"{len(corpus):,}",
-        )
+    if copies["sentences"] > MOST_COPIES * len(corpus) or copies["documents"]:
+        log.warning("%s Leave the copies out.", say_copies(copies))
 
 
 def _begin(study: Study, setup: Setup) -> str:
