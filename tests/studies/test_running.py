@@ -100,7 +100,7 @@ def test_the_batch_size_does_not_change_the_result(kind: str, tmp_path: Path) ->
     small = hs.study("vig2019", MODELS[kind](), corpus, tmp_path / "a", batch_tokens=1)
     large = hs.study("vig2019", MODELS[kind](), corpus, tmp_path / "b", batch_tokens=5000)
     texts = [name for name in small.data_vars if small[name].dtype.kind == "U"]
-    assert texts == ["description", "behaviour", "portrait"]
+    assert texts == ["description", "behaviour", "portrait", "portrait_evidence"]
     xr.testing.assert_equal(small[texts], large[texts])
     for name in small.drop_vars(texts).data_vars:
         # Rounding grows with a sum that is not normalised, and with the slope of a q-value; a

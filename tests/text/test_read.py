@@ -92,6 +92,18 @@ def test_a_damaged_conversion_is_made_again(tmp_path: Path) -> None:
     assert hs.read_corpus(path).remarks == ()
 
 
+def test_a_byte_order_mark_is_no_text_and_is_remarked_on(tmp_path: Path) -> None:
+    remark = "the byte order mark at the beginning"
+    path = write(tmp_path / "d" / "a.txt", "\ufeffOne.\n")
+    for _ in ("converted", "from the cache"):
+        corpus = hs.read_corpus(path)
+        assert [sentence.text for sentence in corpus] == ["One."]
+        assert corpus.remarks == (f"a.txt: {remark} was left out.",)
+    write(tmp_path / "d" / "b.txt", "Two.\n")
+    both = hs.read_corpus(tmp_path / "d")
+    assert both.remarks[1:] == (f"d: {remark} of 1 file was left out.",)
+
+
 def test_no_flipped_bit_of_a_conversion_changes_a_sentence(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conllu", CONLLU.format(name="s") * 20)
     expected = list(hs.read_corpus(path))

@@ -46,6 +46,7 @@ class Source:
     path: str = ""  # absolute, or a URL
     format: str = "memory"  # the names of `headscope.text.readers.FORMATS`
     files: int = 1
+    marked: int = 0  # files that begin with a byte order mark
     remade: bool = False  # its copy in the cache was damaged and was made again
 
 
@@ -196,6 +197,9 @@ def count_documents(corpus: Corpus, most: float = math.inf) -> int:
 def _remarks(source: Source, merged: int) -> Iterator[str]:
     if source.files > 1:
         yield f"{source.name}: {counted(source.files, 'files')} ({source.format})."
+    if source.marked:
+        of_files = "" if source.files == 1 else f" of {counted(source.marked, 'files')}"
+        yield f"{source.name}: the byte order mark at the beginning{of_files} was left out."
     if source.remade:
         yield f"{source.name}: its copy in the cache was damaged and was made again."
     if merged:

@@ -23,7 +23,7 @@ from headscope.files import checksum, find_place, is_local, write_text
 from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import COMPRESSED, format_of, suffix_of
 from headscope.text.readers.conll import Fused, read_conllu
-from headscope.text.readers.lines import Layout, document_numbers
+from headscope.text.readers.lines import Layout, document_numbers, has_byte_order_mark
 from headscope.text.readers.raw import TEXT, cut_documents, is_corpus
 from headscope.text.sentence import Sentence
 from headscope.text.sources import (
@@ -184,10 +184,11 @@ def _describe_source(named: Sequence[str | Path], files: Sequence[Path]) -> Sour
     path = str(place.absolute()) if is_local(place) else str(place)
     name = f"{Path(path).name} and {len(named) - 1} more" if len(named) > 1 else Path(path).name
     kinds = Counter(format_of(file).name for file in files)
+    marked = sum(map(has_byte_order_mark, files))
     if len(files) == 1:
-        return Source(name, path, next(iter(kinds)))
+        return Source(name, path, next(iter(kinds)), marked=marked)
     formats = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
-    return Source(name, path, formats, len(files))
+    return Source(name, path, formats, len(files), marked)
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:

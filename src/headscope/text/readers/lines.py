@@ -134,6 +134,12 @@ def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
         offset += len(raw)
 
 
+def has_byte_order_mark(path: Path) -> bool:
+    """Whether a file begins with the mark of UTF-8, which is no part of its text."""
+    with open_bytes(path) as file:
+        return file.read(len(_BYTE_ORDER_MARK)) == _BYTE_ORDER_MARK
+
+
 def whole_number(digits: str) -> int | None:
     """A number in decimal digits; None for anything else, and for more digits than any count has.
 
