@@ -10,6 +10,8 @@ import pytest
 
 import headscope
 from headscope import cli
+from headscope.results import dataset
+from headscope.results.run import read_run
 from tests.references.runs import write_run
 
 
@@ -112,3 +114,39 @@ def test_results_are_printed_for_programs_and_quietly(
         cli.main()
     told = json.loads(capsys.readouterr().out)
     assert told["clear"] == 0 and len(told["differences"]["heads"]) == 20
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+    ],
+)
+def test_memory_that_runs_out_is_one_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail_while_closing(**_: object) -> None:
+        try:
+            raise error
+        finally:
+            raise ValueError("I/O operation on closed file.")
+
+    monkeypatch.setattr(sys, "argv", ["headscope", "heads", "run"])
+    monkeypatch.setattr(cli, "app", fail_while_closing)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert capsys.readouterr().err.startswith("headscope: The memory ran out; ")
+
+
+def test_a_result_that_memory_is_too_short_for_is_not_to_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: Path) -> None:
+        raise MemoryError
+
+    write_run(tmp_path / "run", "vig2019")
+    monkeypatch.setattr(dataset, "_read", fail)
+    assert (
+        "because the memory ran out; close other programs" in read_run(tmp_path / "run").notes[-1]
+    )

@@ -90,8 +90,10 @@ def main() -> None:
         _stop(str(error))
     except _UsageError as error:
         _stop(_usage(error))
-    except OSError as error:
-        if error.filename is None:
+    except Exception as error:
+        if _is_out_of_memory(error):
+            _stop("The memory ran out; close other programs, or give it less to read at a time.")
+        if not isinstance(error, OSError) or error.filename is None:
             raise
         _stop(f"{error.filename}: {error.strerror}; check the path.")
     if code == INTERRUPTED:
@@ -103,6 +105,20 @@ def main() -> None:
 def _stop(message: str) -> NoReturn:
     print(f"headscope: {plain(message)}", file=sys.stderr)
     sys.exit(MISTAKE)
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether memory that ran out is the error, or the cause of one met while files are closed."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        if isinstance(error, RuntimeError) and "torch" in sys.modules:
+            from headscope.model.loading.memory import is_out_of_memory
+
+            if is_out_of_memory(error):
+                return True
+        error = error.__context__
+    return False
 
 
 def _remark(message: Any, category: type, filename: str, line: int, text: Any = None) -> str:

@@ -122,6 +122,11 @@ def load(path: str | Path) -> xr.Dataset:
         if not is_intact(file):
             raise RunError("its checksum is wrong or missing, so it is damaged or of an older run")
         return _read(file)
+    except MemoryError as error:  # the file may be sound: nobody should delete it
+        raise RunError(
+            f"{file} cannot be read, because the memory ran out; close other programs and "
+            "try again."
+        ) from error
     except Exception as error:  # h5py, h5netcdf and xarray each fail in ways of their own
         raise RunError(
             f"{file} cannot be read ({said(error)}); delete it and run the study again, "
