@@ -6,7 +6,7 @@ For each model a table: what each group of features adds for the median head, wh
 alone explain, how many heads are recognised, which names there are, and how many heads have the
 same name on both halves of the documents. `--controls` counts names of heads that have none to
 earn: of random weights, of trained weights whose entries are shuffled, and of random weights with
-sharp attention. Models are mini-gpt2 and mini-bert unless named.
+sharp attention. Models are mini-gpt2 and mini-bert unless named; minilm is all-MiniLM-L6-v2.
 """
 
 import argparse
@@ -56,12 +56,12 @@ def main() -> None:
     for name in given.models:
         model = load_model(name)
         if given.controls:
-            print_controls(model, corpus, given.controls)
+            print_controls(name, model, corpus, given.controls)
         else:
-            print_portraits(model, corpus)
+            print_portraits(name, model, corpus)
 
 
-def print_portraits(model: Model, corpus: Corpus) -> None:
+def print_portraits(name: str, model: Model, corpus: Corpus) -> None:
     """What the portraits of a model explain, as a table."""
     start = time.perf_counter()
     result = draw(model, corpus)
@@ -76,7 +76,7 @@ def print_portraits(model: Model, corpus: Corpus) -> None:
              if set(names) - set(NO_NAME)]  # fmt: skip
     same = sum(first[place] == second[place] for place in named)
     tally = Counter(cell.name for cell in described.cells).most_common()
-    print(f"\n### {model.name}, {len(described.cells)} heads\n")
+    print(f"\n### {name}, {len(described.cells)} heads\n")
     print("| of the median head's attention | explained |\n|---|---|")
     print(f"| all of it | {median:.3f} |\n| null tokens set aside | {rest:.3f} |")
     for group in result["explained_with"].values:
@@ -202,9 +202,9 @@ def gain_of_constant(pairs: Pairs, attention: Attention, share: Tensor) -> Tenso
     return (two_choices(attention) * (likely - even_choices(pairs))).double().sum(0)
 
 
-def print_controls(model: Model, corpus: Corpus, seeds: int) -> None:
+def print_controls(name: str, model: Model, corpus: Corpus, seeds: int) -> None:
     """How many heads have a name where there is none to earn."""
-    print(f"\n### {model.name}: names of {seeds} networks of each kind\n")
+    print(f"\n### {name}: names of {seeds} networks of each kind\n")
     print("| network | names | heads |\n|---|---|---|")
     for kind in ("random", "shuffled", "sharpened"):
         names: Counter[str] = Counter()
