@@ -130,6 +130,15 @@ def test_the_correlation_and_the_published_value_are_shown(visit: Visit, vig: xr
     expect(visit.at("main")).to_contain_text("Published: 0.57")
 
 
+def test_a_second_measure_is_folded_until_it_is_asked_for(visit: Visit) -> None:
+    visit.open("/overview?run=vig&measure=entropy")
+    expect(visit.at(".scatter")).to_be_hidden()
+    visit.at(".fold summary").click()
+    expect(visit.at(".scatter")).to_be_visible()
+    visit.choose("measure", "distance")
+    expect(visit.at(".scatter")).to_be_visible()
+
+
 def test_brushing_the_scatter_selects_the_heads_in_the_heatmap(
     visit: Visit, vig: xr.Dataset
 ) -> None:
@@ -250,9 +259,13 @@ def test_the_findings_are_the_stored_ones(visit: Visit, vig: xr.Dataset) -> None
     said = read_statements(vig)
     rows = visit.at("table.claims tbody tr")
     expect(rows).to_have_count(len(said.findings))
-    for place, claim in enumerate(said.findings):
-        cells = rows.nth(place).locator("td").all_inner_texts()
-        assert cells == [claim.claim, claim.published, claim.measured, claim.holds, claim.rule]
+    shown = [row.locator("td").all_inner_texts() for row in rows.all()]
+    stored = [[claim.claim, claim.published, claim.measured, claim.holds] for claim in said.findings]
+    order = ["yes", "no", "unclear", "untrained too", "not measured", "for comparison"]
+    assert shown == sorted(stored, key=lambda cells: order.index(cells[3]))
+    expect(visit.at(".fold li").first).to_be_hidden()
+    visit.at(".fold summary").click()
+    expect(visit.at(".fold li").first).to_contain_text(said.findings[0].rule)
     [choice] = said.choices
     link = visit.at(".choices a")
     expect(link).to_have_text(f"L{choice.layer}H{choice.head}")
@@ -357,7 +370,7 @@ def test_a_link_restores_what_was_seen(visit: Visit, address: str) -> None:
 
 
 def test_every_figure_downloads_as_svg_and_csv(visit: Visit, vig: xr.Dataset) -> None:
-    visit.open("/overview?run=vig&measure=distance")
+    visit.open("/overview?run=vig&measure=distance&more=1")
     rows = list(
         csv.DictReader(io.StringIO(downloaded(visit, "Download the numbers of “Distance” as CSV")))
     )

@@ -37,6 +37,7 @@ const AXIS = 26; // pixels of the names of layers
 const [WIDE, NARROW] = [88, 52]; // pixels of a cell with a name in one line, in two lines
 const ROOM = 600; // pixels that all layers together should take
 const TALL = 16; // layers beyond which names stand beside the bars
+const SOON = 400; // cells beyond which the bars follow the first frame
 const PHONE = 600; // the least room that cells are laid out for; the style sheet does the rest
 
 /** @param {string} group @returns {string} */
@@ -79,6 +80,12 @@ export function headMap(map, options) {
     },
     ...shape(map, rows, node, size),
   );
+  const drawBars = () => {
+    for (const cell of map.cells)
+      node(cell.name).querySelector("svg")?.replaceWith(barsOf(map, cell));
+  };
+  if (map.cells.length > SOON) requestAnimationFrame(() => setTimeout(drawBars));
+  else drawBars();
   if (rows[0]?.[0]) node(rows[0][0].name).setAttribute("tabindex", "0");
   listen(grid, map, rows, cells, options);
   return {
@@ -100,7 +107,7 @@ export function headMap(map, options) {
 
 /** So that a map fits a window. @param {number} layers @returns {number} pixels of the bars */
 function barHeight(layers) {
-  return Math.round(Math.max(26, Math.min(42, ROOM / layers - 30)));
+  return Math.round(Math.max(22, Math.min(42, ROOM / layers - 30)));
 }
 
 /**
@@ -167,7 +174,7 @@ function cellOf(map, cell, { order, prefix = "map" }) {
       "aria-label": `${cell.name}, ${cell.role}${share ? ` ${share}` : ""}`,
       style: `--c: ${roleInk(cell.group)}; --s: ${(cell.explained ?? 0).toFixed(3)}`,
     },
-    barsOf(map, cell),
+    s("svg", { "aria-hidden": "true" }), // stands where the bars will be
     h("span", { class: "share", "aria-hidden": "true" }, share),
     h("span", { class: "name", "aria-hidden": "true" }, order === "layer" ? cell.role : cell.name),
   );

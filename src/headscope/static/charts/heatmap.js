@@ -61,10 +61,7 @@ export function colorOf(value, [low, high]) {
 /** @param {Grid} grid @param {Options} options @returns {Heatmap} */
 export function heatmap(grid, options) {
   const domain = options.domain ?? domainOf(grid.values);
-  const wide = Math.max(
-    14,
-    Math.min(104, Math.floor((options.room - LEFT - 2) / grid.heads.length)),
-  );
+  const wide = Math.max(14, Math.floor((options.room - LEFT - 2) / grid.heads.length));
   const pitch = Math.max(15, Math.min(42, Math.round(wide * 0.62)));
   const width = LEFT + wide * grid.heads.length + 2;
   const height = TOP + pitch * grid.layers.length + LEGEND;

@@ -160,7 +160,8 @@ function shown(found, kept) {
       count,
       h("p", { class: "note" }, "No head fits all of it. Loosen a condition, or clear them."),
     ];
-  return [count, table(found, kept), plane(found, kept)];
+  const nodes = [count, table(found, kept)];
+  return kept.length > 1 ? [...nodes, plane(found, kept)] : nodes;
 }
 
 /** @param {Found} found @param {Head[]} kept */

@@ -7,15 +7,17 @@ import { saveButton } from "../charts/figure.js";
 import { scrolling } from "../charts/table.js";
 import { askStatements } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
-import { plain } from "../ui/format.js";
 import { nameHead } from "../ui/heads.js";
 import { address } from "../explorer/place.js";
+import { fold } from "./fold.js";
 
 /**
  * @import { Child } from "../ui/dom.js"
  * @import { Page } from "../explorer/main.js"
  * @import { Choice, JudgedClaim, StoredTable } from "../explorer/types.js"
  */
+
+const VERDICTS = ["yes", "no", "unclear", "untrained too"]; // in this order; the others follow
 
 /** @type {Page} */
 export const findingsPage = {
@@ -42,21 +44,22 @@ function claimTable(findings) {
   const head = h(
     "tr",
     {},
-    ...["Claim", "Published", "Measured", "Holds", "Rule"].map((name) =>
+    ...["Claim", "Published", "Measured", "Holds"].map((name) =>
       h("th", { scope: "col", class: "plain" }, name),
     ),
   );
-  const rows = findings.map((one) =>
-    h(
-      "tr",
-      {},
-      h("td", {}, one.claim),
-      cell("Published", one.published),
-      cell("Measured", one.measured),
-      cell("Holds", h("span", { class: "verdict", "data-holds": one.holds }, one.holds)),
-      cell("Rule", one.rule, "faint"),
-    ),
-  );
+  const rows = [...findings]
+    .sort(byVerdict)
+    .map((one) =>
+      h(
+        "tr",
+        {},
+        h("td", {}, one.claim),
+        cell("Published", one.published),
+        cell("Measured", one.measured),
+        cell("Holds", h("span", { class: "verdict", "data-holds": one.holds }, one.holds)),
+      ),
+    );
   const table = h(
     "table",
     { class: "claims" },
@@ -70,24 +73,44 @@ function claimTable(findings) {
     { class: "figure" },
     h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")),
     scroll,
-    h(
-      "p",
-      { class: "caption" },
-      "Measured with 95 % intervals and judged by them when the run was finished: yes or no " +
-        "if the whole interval lies on one side of the threshold, else unclear; untrained too " +
-        "if networks of random weights show the same. The report has the same verdicts.",
-    ),
+    fold("How the claims are judged", judging(), rules(findings)),
   );
+}
+
+/** What holds comes first. @param {JudgedClaim} a @param {JudgedClaim} b */
+function byVerdict(a, b) {
+  const place = (/** @type {JudgedClaim} */ claim) => {
+    const at = VERDICTS.indexOf(claim.holds);
+    return at < 0 ? VERDICTS.length : at;
+  };
+  return place(a) - place(b);
+}
+
+function judging() {
+  return h(
+    "p",
+    { class: "caption" },
+    "Measured with 95 % intervals and judged by them when the run was finished: yes or no " +
+      "if the whole interval lies on one side of the threshold, else unclear; untrained too " +
+      "if networks of random weights show the same. The report has the same verdicts.",
+  );
+}
+
+/** The rule of every claim. @param {JudgedClaim[]} findings */
+function rules(findings) {
+  const items = findings.map(({ claim, rule }) =>
+    h("li", {}, `${claim} `, h("span", { class: "faint" }, rule)),
+  );
+  return h("ul", { class: "choices" }, ...items);
 }
 
 /**
  * On a phone every cell is a line that begins with its label.
  * @param {string} label
  * @param {Child} content
- * @param {string} [kind]
  */
-function cell(label, content, kind = "") {
-  return h("td", { class: kind, "data-label": label }, content);
+function cell(label, content) {
+  return h("td", { "data-label": label }, content);
 }
 
 /** @param {string} run @param {Choice[]} choices @param {StoredTable[]} tables */
@@ -100,7 +123,7 @@ function chosen(run, choices, tables) {
       {},
       h("a", { href: address("head", { run, head: name }) }, name),
       h("span", {}, ` ${one.why} `),
-      h("span", { class: "faint" }, titles.get(one.table) ?? plain(one.table)),
+      h("span", { class: "faint" }, titles.get(one.table) ?? ""),
     );
   });
   return h(

@@ -4,6 +4,7 @@ import { scrolling } from "../charts/table.js";
 import { headMap, inOrder, roleInk } from "../charts/headmap.js";
 import { askMap, askPortrait, askRun } from "../explorer/api.js";
 import { defaultSpec, menu } from "../explorer/controls.js";
+import { failure } from "../explorer/messages.js";
 import { address, change, go } from "../explorer/place.js";
 import { h } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
@@ -189,8 +190,9 @@ class MapPage {
       this.card.classList.add("open");
       document.body.classList.add("with-sheet");
     }
-    const portrait = await askPortrait(this.run.slug, cell.name);
+    const portrait = await askPortrait(this.run.slug, cell.name).catch(failure);
     if (mine !== this.asked) return;
+    if (portrait instanceof HTMLElement) return this.card.replaceChildren(portrait);
     this.card.style.setProperty("--c", roleInk(cell.group));
     const room = Math.max(280, this.card.clientWidth - 44);
     const href = address("head", { run: this.run.slug, head: cell.name });

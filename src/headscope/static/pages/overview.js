@@ -14,6 +14,7 @@ import { ink } from "../explorer/look.js";
 import { address, change, go, here } from "../explorer/place.js";
 import { layerProfile } from "../charts/profile.js";
 import { scatter } from "../charts/scatter.js";
+import { fold } from "./fold.js";
 import { relation } from "../charts/relation.js";
 
 /**
@@ -108,14 +109,28 @@ function page(context, run, picture, second, spec, other) {
       profileFigure(picture, map, side),
     ),
     selectionBar(selected, picture),
-    h(
-      "div",
-      { class: "pair" },
+    details(
+      context,
       distribution(picture, context.room),
       against(context, run, picture, second, other, selected),
     ),
     leftOut(run),
   ].filter((node) => node !== null);
+}
+
+/**
+ * Two figures that are folded until they are asked for; the address remembers it.
+ * @param {Context} context
+ * @param {Node[]} figures
+ */
+function details({ params }, ...figures) {
+  const node = fold("Distribution, and a second measure", h("div", { class: "pair" }, ...figures));
+  node.open = params.more !== undefined || params.other !== undefined;
+  node.querySelector("summary")?.addEventListener("click", () => {
+    const more = node.open ? null : "1";
+    change({ more, ...(more ? {} : { other: null }) }, { replace: true, quiet: true });
+  });
+  return node;
 }
 
 /** @param {RunDetail} run */
