@@ -26,7 +26,7 @@ from tests.references.runs import HOSTILE, unfinished_run, write_run
 pytestmark = pytest.mark.browser
 
 PAGES = {
-    "overview": "/overview?run=vig",
+    "overview": "/overview?run=vig&more=1",
     "finder": "/finder?run=clark",
     "head": "/head?run=clark&head=L1H2",
     "clusters": "/clusters?run=clark",
@@ -260,7 +260,9 @@ def test_the_findings_are_the_stored_ones(visit: Visit, vig: xr.Dataset) -> None
     rows = visit.at("table.claims tbody tr")
     expect(rows).to_have_count(len(said.findings))
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
-    stored = [[claim.claim, claim.published, claim.measured, claim.holds] for claim in said.findings]
+    stored = [
+        [claim.claim, claim.published, claim.measured, claim.holds] for claim in said.findings
+    ]
     order = ["yes", "no", "unclear", "untrained too", "not measured", "for comparison"]
     assert shown == sorted(stored, key=lambda cells: order.index(cells[3]))
     expect(visit.at(".fold li").first).to_be_hidden()
@@ -306,6 +308,11 @@ def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Vi
     visit.watched.shot("explorer-text")
     visit.at("#kind-neuron").check()
     expect(visit.at("#view")).to_contain_text("softmax")
+    visit.at("#view .hs-neuron-row[data-weight]").first.click()
+    expect(visit.at("#status")).to_contain_text("looks from")
+    query, key = (visit.at("[data-weight]").first.get_attribute("data-weight") or "").split()
+    why = tiny_model().trace("A cat saw the dog.", generate=2).why(2, 0, int(query), int(key))
+    expect(visit.at("#status")).to_have_text(f"{why.sentence}.")
 
 
 def test_the_old_picture_is_dimmed_while_a_new_text_is_traced(visit: Visit) -> None:

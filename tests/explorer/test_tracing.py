@@ -22,3 +22,13 @@ def test_the_three_views_of_a_text_come_from_one_trace(monkeypatch: pytest.Monke
         kinds.append(header["kind"])
     assert kinds == [kind for _, kind in asked]
     assert texts == ["A cat.", "A dog."]
+
+
+def test_why_is_answered_from_the_trace_of_the_views() -> None:
+    model = tiny_model()
+    request = TextRequest("A cat.", why=[1, 2, 2, 0])
+    header, blocks = unframe(answer(model, request, Limits()).unpack())
+    assert header == {"why": model.trace("A cat.").why(1, 2, 2, 0).sentence}
+    assert len(blocks) == 0
+    refused = answer(model, TextRequest("A cat.", why=[9, 0, 1, 0]), Limits())
+    assert "no attention layer 9" in refused.error

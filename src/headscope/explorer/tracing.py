@@ -81,8 +81,14 @@ def answer(model: "Model", request: TextRequest, limits: Limits) -> Traced:
 def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:
     """Trace the text and pack its view; of a long text the header and the blocks asked for."""
     if not check_size(model, request, limits):
-        same_text = structs.replace(request, kind="", layer=None, head=None, blocks=None)
-        return _view(_trace_once(model, same_text), request).payload
+        same_text = structs.replace(request, kind="", layer=None, head=None, blocks=None, why=None)
+        trace = _trace_once(model, same_text)
+        if request.why is None:
+            return _view(trace, request).payload
+        layer, head, query, key = request.why
+        return Payload({"why": trace.why(layer, head, query, key).sentence}, ())
+    if request.why is not None:
+        raise RefusedError(422, "This text is too long to say why; shorten it.")
     trace = layerwise(model, lambda layer: _trace(model, request, [layer]))
     payload = _view(trace, request).payload
     return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))

@@ -77,6 +77,8 @@ class TextRequest(Struct, frozen=True, forbid_unknown_fields=True):
     head: int | None = None
     blocks: Annotated[list[int], _described(maxItems=LIMITS.blocks)] | None = None  # of a long text
     chat: bool = False  # the text is a chat: "user: …" begins a message
+    # Layer, head, query and key: say why instead of showing a view.
+    why: Annotated[list[int], _described(minItems=4, maxItems=4)] | None = None
 
 
 def read_request(body: bytes) -> TextRequest:
@@ -119,6 +121,10 @@ def check_request(request: TextRequest, limits: Limits) -> None:
     if request.kind not in KINDS:
         kind = shorten(request.kind, 40)
         raise RefusedError(422, f"There is no kind {kind!r}; there are {', '.join(KINDS)}.")
+    if request.why is not None and len(request.why) != 4:
+        raise RefusedError(
+            422, f"why has {len(request.why)} numbers; give layer, head, query and key."
+        )
     if len(request.blocks or ()) > limits.blocks:
         raise RefusedError(
             422, f"{len(request.blocks or ())} blocks are asked for; the most is {limits.blocks}."

@@ -164,6 +164,16 @@ export async function askBlocks(request, blocks) {
   return answer.blocks;
 }
 
+/**
+ * Why a head looks from one token at another, in a sentence.
+ * @param {TextRequest} request
+ * @returns {Promise<string>}
+ */
+export async function askWhy(request) {
+  const { header } = await askTrace(request);
+  return `${/** @type {{why: string}} */ (/** @type {unknown} */ (header)).why}.`;
+}
+
 /** @param {ArrayBuffer} buffer @returns {{header: Header, blocks: Uint8Array[]}} */
 function unframe(buffer) {
   const length = new DataView(buffer).getUint32(0, true);

@@ -523,4 +523,5 @@ export interface TextRequest {
   head?: number | null;
   blocks?: number[] | null;
   chat?: boolean;
+  why?: number[] | null;
 }

@@ -3,7 +3,7 @@
 import { mount } from "../entry/app.js";
 import { Data, keysOf } from "../kinds/shared/data.js";
 import { carriedOver, fromHash, Store, toHash } from "../kinds/shared/state.js";
-import { askBlocks, askTrace } from "../explorer/api.js";
+import { askBlocks, askTrace, askWhy } from "../explorer/api.js";
 import { saveRows } from "../charts/export.js";
 import { saveButton } from "../charts/figure.js";
 import { counted as several } from "../ui/format.js";
@@ -31,6 +31,8 @@ export class ViewHost {
     this.app = null;
     /** @type {AbortController | null} */
     this.waiting = null;
+    /** @type {number[] | null} */
+    this.asked = null; // the weight that was clicked last
   }
 
   /**
@@ -40,6 +42,7 @@ export class ViewHost {
    */
   async show(request, { start = () => ({}), address = false } = {}) {
     this.waiting?.abort();
+    this.asked = null;
     const mine = (this.waiting = new AbortController());
     this.tell("Tracing …", false);
     this.el.setAttribute("aria-busy", "true"); // the old picture is dimmed
@@ -83,8 +86,36 @@ export class ViewHost {
           () => void saveWeights(data, store),
         ),
       );
+    this.app.ready.then(() => this.explain(request, header, store));
     if (address) store.subscribe((state) => keepInAddress(state, store.initial));
     await this.app.ready;
+  }
+
+  /**
+   * A click on a row of the neuron view asks why the head looks there.
+   * @param {TextRequest} request
+   * @param {Header} header
+   * @param {Store} store
+   */
+  explain(request, header, store) {
+    const table = this.el.querySelector(".hs-neurons");
+    if (!table || header.stacks.length > 1) return;
+    table.classList.add("hs-asks");
+    table.addEventListener("click", async (event) => {
+      const row = event.target instanceof Element ? event.target.closest("[data-weight]") : null;
+      if (!(row instanceof HTMLElement)) return;
+      const [query, key] = (row.dataset.weight ?? "").split(" ").map(Number);
+      const why = [store.state.layer, store.state.head, query, key];
+      this.asked = why;
+      this.tell("Asking why …", false);
+      try {
+        const sentence = await askWhy({ ...request, why });
+        if (this.asked === why) this.tell(sentence, false);
+      } catch (error) {
+        if (this.asked === why)
+          this.tell(String(error instanceof Error ? error.message : error), true);
+      }
+    });
   }
 
   remove() {

@@ -220,7 +220,7 @@ export class NeuronTable {
 
   /** @param {string} label @param {number} key @param {Column[]} columns @returns {HTMLElement} */
   line(label, key, columns) {
-    const { parts } = this.current();
+    const { parts, keys, query } = this.current();
     const share = h("span", { class: "hs-cell hs-share hs-number", role: "cell" });
     this.shareCells.push(share);
     const numbers = columns.map(({ value }) =>
@@ -228,7 +228,12 @@ export class NeuronTable {
     );
     const row = h(
       "div",
-      { class: "hs-neuron-row", role: "row", "data-key": String(key) },
+      {
+        class: "hs-neuron-row",
+        role: "row",
+        "data-key": String(key),
+        "data-weight": `${query} ${keys[key]}`,
+      },
       wordCell(label),
       weightCell(parts.weights[key]),
       space(),
