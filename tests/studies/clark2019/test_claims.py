@@ -174,7 +174,9 @@ def test_heads_that_attend_broadly_are_asked_for_their_largest_weights(
     largest: float, noise: float, verdict: str
 ) -> None:
     start = "Heads that attend broadly"
-    assert claim(start, surface()).measured == "no head attends broadly"
+    assert claim(start, surface()).measured == "all heads attend equally broadly"
+    narrow = put(surface(), "entropy", 3.0, layer=1, head=2)
+    assert claim(start, narrow).measured == "no head attends broadly"
     broad = put(surface(), "entropy", 4.2, layer=1, head=2)
     judged = claim(start, put(broad, "confidence", largest, noise, layer=1, head=2))
     assert judged.holds == verdict
@@ -188,11 +190,13 @@ def test_heads_that_attend_broadly_are_asked_for_their_largest_weights(
 def test_cls_is_as_broad_as_others_if_most_layers_before_the_last_are_close(
     layers: int, apart: float, noise: float, verdict: str
 ) -> None:
-    result = put_layers(surface(), "entropy_from_cls", range(11), 0.3)
+    result = put(surface(), "entropy", 4.2, layer=1, head=2)
+    result = put_layers(result, "entropy_from_cls", range(11), 0.3)
     result = put_layers(result, "entropy_from_cls", range(11, 12), 4.0)  # the last is not asked
     result = put_layers(result, "entropy_from_cls", range(layers), 0.2 + apart, noise)
     start = "In most layers [CLS]"
     assert claim(start, result).holds == verdict
+    assert claim(start, surface()).measured == "all heads attend equally broadly"
     assert claim(start, surface(is_causal=True)).holds == "not measured"
 
 

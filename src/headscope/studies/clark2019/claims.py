@@ -292,12 +292,19 @@ def broad_heads_are_low(data: Replicates) -> Evidence:
 )
 def broad_heads_prefer_nothing(data: Replicates) -> Evidence:
     """Mean largest weight of a row, of the heads with an entropy above 3.8 nats."""
+    _check_heads_differ(data)
     is_broad = on_all(data["entropy"]) > published.BROAD_ENTROPY
     largest = data["confidence"].where(is_broad).mean(("layer", "head"))
     return Evidence(
         or_not_measured(largest, "no head attends broadly"),
         f"mean of {counted(int(is_broad.sum()), 'heads')}",
     )
+
+
+def _check_heads_differ(data: Replicates) -> None:
+    """Refuse to say which heads attend broadly where all do alike, as without any training."""
+    if float(on_all(data["entropy"]).std()) < CLEAR_ENTROPY:
+        raise NotMeasured("all heads attend equally broadly")
 
 
 @claim(
@@ -309,6 +316,7 @@ def broad_heads_prefer_nothing(data: Replicates) -> Evidence:
 def cls_is_as_broad(data: Replicates) -> Evidence:
     """Median over the layers but the last of |entropy from [CLS] − entropy of all tokens|."""
     _check_cls(data)
+    _check_heads_differ(data)
     gaps = abs(data["entropy_from_cls_by_layer"] - data["entropy_by_layer"])
     before_last = gaps.isel(layer=slice(-1))
     if not before_last.sizes["layer"]:
