@@ -96,6 +96,27 @@ def test_a_gguf_file_gives_the_attention_of_the_network_in_it(tmp_path: Path) ->
         torch.testing.assert_close(there.weights[layer], here.weights[layer], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        (b"llama.block_count", 2**31 - 1, "num_hidden_layers"),
+        (b"llama.attention.head_count", 0, "cannot be loaded"),
+        (b"llama.embedding_length", 7, "cannot be loaded"),
+    ],
+)
+def test_a_header_that_lies_is_one_sentence(
+    key: bytes, value: int, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "lies.gguf"
+    write(family("Llama").network(), file)
+    content = bytearray(file.read_bytes())
+    begin = content.index(key) + len(key) + 4  # behind the name and the type of the value
+    content[begin : begin + 4] = value.to_bytes(4, "little")
+    file.write_bytes(content)
+    with pytest.raises(ModelError, match=sentence):
+        load(file)
+
+
 def test_a_gguf_file_is_parsed_once_and_says_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -183,9 +183,9 @@ def _dtype(name: str) -> torch.dtype:
 
 def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
     try:
+        raw = PreTrainedConfig.get_config_dict(source.place, **options)[0]
+        check_sizes(source.name, raw)
         if source.gguf is None:
-            raw = PreTrainedConfig.get_config_dict(source.place, **options)[0]
-            check_sizes(source.name, raw)
             kind = raw.get("model_type")
             if kind is not None and kind not in CONFIG_MAPPING and "auto_map" not in raw:
                 raise ModelError(

@@ -242,7 +242,7 @@ def check_sizes(name: str, config: object) -> None:
         for key in _COUNTS & part.keys():
             if isinstance(part[key], int | float) and part[key] > _MOST:
                 raise ModelError(
-                    f"The config.json of {name} has {key} = {part[key]:.10g}; the most is "
+                    f"The configuration of {name} has {key} = {part[key]:.10g}; the most is "
                     f"{_MOST:,}: correct it."
                 )
 
