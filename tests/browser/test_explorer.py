@@ -308,7 +308,8 @@ def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Vi
     visit.watched.shot("explorer-text")
     visit.at("#kind-neuron").check()
     expect(visit.at("#view")).to_contain_text("softmax")
-    visit.at("#view .hs-neuron-row[data-weight]").first.click()
+    product = visit.at("#view canvas[data-strip=product]")
+    product.click(position={"x": 4, "y": 4})  # in the first row, of which it covers a part
     expect(visit.at("#status")).to_contain_text("looks from")
     query, key = (visit.at("[data-weight]").first.get_attribute("data-weight") or "").split()
     why = tiny_model().trace("A cat saw the dog.", generate=2).why(2, 0, int(query), int(key))

@@ -98,12 +98,14 @@ export class ViewHost {
    * @param {Store} store
    */
   explain(request, header, store) {
-    const table = this.el.querySelector(".hs-neurons");
+    const table = /** @type {HTMLElement | null} */ (this.el.querySelector(".hs-neurons"));
     if (!table || header.stacks.length > 1) return;
     table.classList.add("hs-asks");
     table.addEventListener("click", async (event) => {
-      const row = event.target instanceof Element ? event.target.closest("[data-weight]") : null;
-      if (!(row instanceof HTMLElement)) return;
+      /** @type {NodeListOf<HTMLElement>} */
+      const rows = table.querySelectorAll("[data-weight]");
+      const row = [...rows].find((one) => one.getBoundingClientRect().bottom > event.clientY);
+      if (!row || row.getBoundingClientRect().top > event.clientY) return; // canvases cover rows
       const [query, key] = (row.dataset.weight ?? "").split(" ").map(Number);
       const why = [store.state.layer, store.state.head, query, key];
       this.asked = why;
