@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli import app
+from headscope.demo import show
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.statements import read_statements
-from headscope.studies import find_study
+from headscope.studies import STUDIES, find_study
 from tests.references.tiny_models import causal_model, treebank
 
 METRIC = '''
@@ -123,6 +124,7 @@ STUDY = Study(
     measures=(RANK,),
     figures=FIGURES,
     claims=CLAIMS,
+    demo={"mini-bert": {"sentences": 12}},
 )
 '''
 
@@ -227,3 +229,16 @@ def test_the_study_is_run_by_its_import_path_and_is_on_the_site(run: Path) -> No
     hs.site([run], run.parent / "site")
     pages = [path for path in (run.parent / "site").rglob("*") if path.is_file()]
     assert any(b"Heads are sure." in path.read_bytes() for path in pages)
+
+
+def test_with_a_line_in_the_registry_the_study_is_in_the_demo_and_in_the_help(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*STUDIES]:
+        monkeypatch.delitem(STUDIES, name)
+    monkeypatch.setitem(STUDIES, "sure", "sure_study")
+    told = "\n".join(show("mini-bert", tmp_path, None))
+    assert f"Open {tmp_path / 'sure-mini-bert' / 'report.html'}" in told
+    assert "sure on mini-bert: of the paper's claims" in told
+    help_page = CliRunner().invoke(app, ["study", "--help"]).output
+    assert "headscope study sure --help lists them" in " ".join(help_page.split())
