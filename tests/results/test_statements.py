@@ -22,7 +22,11 @@ from headscope.results.statements import (
     write_statements,
 )
 from headscope.results.tables import MeasureColumn, head_rows, layer_rows, tabulate
-from headscope.studies.clark2019.published import OF_MEASURES, published_relation
+from headscope.studies.clark2019.published import (
+    OF_MEASURES,
+    STRUCTURAL_PROBE,
+    published_relation,
+)
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, annotated
 
@@ -105,9 +109,10 @@ def test_the_stored_best_head_of_each_set_of_candidates_is_the_one_of_the_counts
 
 
 def test_the_stored_probes_are_those_of_the_result(clark: xr.Dataset) -> None:
-    rows = rows_of(clark, "parsing")
+    *rows, structural = rows_of(clark, "parsing")
     assert [row["UAS"] for row in rows] == clark["parsing_uas"].values.tolist()
     assert [row["published"] for row in rows] == [0.26, 0.58, 0.3, 0.61, 0.77]
+    assert np.isnan(structural["UAS"]) and structural["published"] == STRUCTURAL_PROBE / 100
 
 
 @pytest.mark.parametrize(
