@@ -80,10 +80,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def studies_are_brief() -> None:
-    """One network of random weights on few sentences beside every claim; probes train once."""
+def least_steps() -> int:
+    """One network of random weights on few sentences beside every claim; probes train once.
+
+    The value is how many steps they train outside the tests, at least.
+    """
     from headscope.studies import untrained
     from headscope.studies.clark2019.probes import training
 
     untrained.NETWORKS, untrained.SENTENCES = 1, 16
-    training.LEAST_STEPS = 1
+    steps, training.LEAST_STEPS = training.LEAST_STEPS, 1
+    return steps

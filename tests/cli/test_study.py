@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.results.statements import read_statements
+from headscope.studies import STUDIES
 
 
 def test_study_says_where_the_run_is_and_what_was_found(
@@ -27,6 +28,7 @@ def test_study_says_where_the_run_is_and_what_was_found(
 
 
 def test_the_help_of_study_lists_the_options_of_every_study() -> None:
-    shown = CliRunner().invoke(app, ["study", "--help"])
-    assert shown.exit_code == 0
-    assert "Options of vig2019" in shown.stdout and "Options of clark2019" in shown.stdout
+    for study in STUDIES:
+        shown = CliRunner().invoke(app, ["study", study, "--help"])
+        assert shown.exit_code == 0
+        assert f"Options of {study}" in shown.stdout

@@ -154,7 +154,8 @@ def test_a_chat_template_has_limits_of_time_memory_and_text(
 ) -> None:
     monkeypatch.setattr(chat, "SECONDS", 2)
     model = chat_model(STYLES[0].family)
-    model.tokenizer.chat_template = TEMPLATES[name] + "{{ messages[0]['content'] }}"
+    template = TEMPLATES[name] + "{{ messages[0]['content'] }}"
+    monkeypatch.setattr(model.tokenizer, "chat_template", template)  # others use it, too
     with pytest.raises(ModelError, match=r"chat template of .* (takes more than|writes|refuses)"):
         model.trace(messages=[{"role": "user", "content": "Hello"}])
 

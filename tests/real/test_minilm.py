@@ -212,7 +212,7 @@ def test_names_and_verdicts_are_those_of_the_numbers(results: dict[str, xr.Datas
 @pytest.mark.parametrize("study", ["vig2019", "clark2019", "luger2026"])
 def test_a_report_names_the_heads_and_what_is_missing(study: str, runs: dict[str, Path]) -> None:
     page = hs.report(runs[study], formats=["png"]).read_text(encoding="utf-8")
-    assert "6 layers × 12, bidirectional" in page
+    assert "6 layers × 12 heads, bidirectional" in page
     if study == "vig2019":
         assert "looks least far: 1.00 tokens" in page
     else:

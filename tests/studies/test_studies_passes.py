@@ -56,8 +56,8 @@ def count_passes(
         monkeypatch.setattr(Model, name, counting(getattr(Model, name)))
     monkeypatch.setattr(stages, "run_stage", run_counted)
     corpus = hs.Corpus.from_sentences(islice(hs.demo_corpus(), 120))
-    # Portraits read a sample of their own.
-    result = hs.study(study, loaded, corpus, portrait=False, **options)
+    # Portraits and networks of random weights read samples of their own.
+    result = hs.study(study, loaded, corpus, portrait=False, untrained=False, **options)
     assert set(passes.pop("before")) <= {probe}
     for of_stage in passes.values():
         del of_stage[probe]

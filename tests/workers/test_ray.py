@@ -21,6 +21,7 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import Measuring, measure
 from headscope.errors import RunError
+from headscope.studies.clark2019.probes import training
 from headscope.workers import LocalEngine, find_engine
 from headscope.workers.ray import (
     Node,
@@ -292,7 +293,17 @@ def test_annotation_keeps_order_and_fingerprint(pool: RayPool, tmp_path: Path) -
     assert there.fingerprint == here.fingerprint
 
 
-PROBES: dict[str, Any] = {"gradients": False, "period": 8, "probe_seeds": 2}
+PROBES: dict[str, Any] = {
+    "gradients": False, "period": 8, "probe_seeds": 2, "untrained": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def probes_train_as_long_as_on_the_cluster(least_steps: int) -> Iterator[None]:
+    """Tests train probes briefly, which processes of their own do not know."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(training, "LEAST_STEPS", least_steps)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -321,9 +332,9 @@ def test_a_node_removed_in_mid_run_costs_one_piece_and_changes_nothing(
 ) -> None:
     """One node is left for the tests below; its process goes on with their work."""
     model, corpus = causal_model(), treebank(160)
-    calm = hs.study("vig2019", model, corpus)
+    calm = hs.study("vig2019", model, corpus, untrained=False)
     engine = disturbed(counted(Kept(pool), tmp_path), 5, partial(remove_node, cluster))
-    found = hs.study("vig2019", model, corpus, tmp_path / "run", engine=engine)
+    found = hs.study("vig2019", model, corpus, tmp_path / "run", engine=engine, untrained=False)
     xr.testing.assert_identical(found, calm)
     assert list(tries(tmp_path)) == list(range(20))
     assert sum(tries(tmp_path).values()) <= 21

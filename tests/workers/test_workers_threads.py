@@ -50,7 +50,7 @@ def start_and_stop(out: Path, after: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Measuring, "compute", stop)
         with pytest.raises(KeyboardInterrupt):
-            hs.study("vig2019", causal_model(), treebank(60), out)
+            hs.study("vig2019", causal_model(), treebank(60), out, untrained=False)
 
 
 def test_threads_are_put_back_after_an_error() -> None:
@@ -72,7 +72,7 @@ def test_a_run_records_the_threads_of_torch_and_uses_all_of_them(
     tmp_path: Path, threads_seen: list[int]
 ) -> None:
     with use_threads(2):
-        hs.study("vig2019", causal_model(), treebank(60), tmp_path)
+        hs.study("vig2019", causal_model(), treebank(60), tmp_path, untrained=False)
     assert threads_seen == [2] * SHARDS
     assert read_settings(tmp_path)["threads"] == 2
     assert "shard_threads" not in read_settings(tmp_path)
@@ -82,12 +82,16 @@ def test_a_run_goes_on_with_the_threads_it_began_with(
     tmp_path: Path, threads_seen: list[int]
 ) -> None:
     with use_threads(2):
-        whole = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "whole")
+        whole = hs.study(
+            "vig2019", causal_model(), treebank(60), tmp_path / "whole", untrained=False
+        )
         start_and_stop(tmp_path / "run", 2)
     assert set(read_shards(tmp_path / "run")) == {"00000.npz", "00001.npz"}
     threads_seen.clear()
     with use_threads(3):
-        resumed = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "run")
+        resumed = hs.study(
+            "vig2019", causal_model(), treebank(60), tmp_path / "run", untrained=False
+        )
     assert threads_seen == [2, 2]
     xr.testing.assert_identical(resumed, whole)
     assert read_shards(tmp_path / "run") == read_shards(tmp_path / "whole")

@@ -69,7 +69,7 @@ class MeasureShards(Stage[Shard]):
     remedy: str = REMEDY  # what to do about a corpus that no input could be made of
     name: str = "shards"
 
-    place = "shards"  # a folder that other programs look into
+    subfolder = "shards"  # a folder that other programs look into
     ending = ".npz"
     noun = "sentences"
 

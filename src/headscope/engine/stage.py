@@ -30,7 +30,7 @@ class Stage(Generic[Piece]):
 
     name: str  # as it is shown while the stage runs
     noun = "pieces"  # what its progress is counted in
-    place = ""  # folder of the files of its pieces in the run directory; stages/NAME if none
+    subfolder = ""  # folder of the files of its pieces in the run directory; stages/NAME if none
     ending = ".bin"  # of these files
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Piece]:
@@ -113,7 +113,7 @@ def run_stage(
     """
     pieces = list(dict.fromkeys(stage.pieces(setup, result)))  # equal ones once
     numbers = {piece: number for number, piece in enumerate(pieces)}
-    files = run.files(stage.place or f"stages/{stage.name}", stage.ending)
+    files = run.files(stage.subfolder or f"stages/{stage.name}", stage.ending)
     missing = [pieces[number] for number in files.missing_or_damaged(len(pieces))]
     if missing:
         work = stage.work(setup, result, run.threads, run.path)

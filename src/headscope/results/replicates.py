@@ -120,9 +120,9 @@ def standard_error(
     Replicates that are not defined (a label found in one group only) make the error unknown.
     """
     k = np.asarray(groups, dtype=float)
-    spread = replicates[1:] - replicates[:1]
     # Σ (d − d̄)² over the k informed groups: the others have d = 0.
     with np.errstate(all="ignore"):
+        spread = replicates[1:] - replicates[:1]
         squares = (spread**2).sum(0) - spread.sum(0) ** 2 / k
         error = np.sqrt(np.maximum(squares, 0) * (k - 1) / k)
     return np.where(k >= 2, error, np.nan)

@@ -13,14 +13,14 @@ from headscope.studies.clark2019.claims import some_look_at_next, some_look_at_p
 
 def test_the_study_names_the_previous_and_next_token_heads_of_mini_bert() -> None:
     options: dict[str, Any] = {"gradients": False, "probes": False}
-    result = hs.study("clark2019", hs.load("mini-bert"), hs.demo_corpus(), sentences=6, **options)
+    result = hs.study("clark2019", hs.load("mini-bert"), hs.demo_corpus(), sentences=12, **options)
     for offset, label, claim in (
         (-1, "previous", some_look_at_previous),
         (1, "next", some_look_at_next),
     ):
         layer, head, share = top_heads(result["offset_share"].sel(offset=offset), 1)[0]
         assert share > 0.8, label
-        assert result["behaviour"].sel(layer=layer, head=head).item() == label
+        assert result["behaviour"].sel(layer=layer, head=head).item() == f"{label} token"
         judged = judge(claim, Replicates(result))
         assert judged.holds == "yes"
         assert judged.value == pytest.approx(share, abs=0.01)

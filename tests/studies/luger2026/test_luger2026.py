@@ -112,14 +112,14 @@ def test_what_is_left_out_is_counted_and_a_corpus_of_short_texts_refused(
     few = Corpus.from_sentences(make_sentences(3))
     said = r"1 × document shorter than 48 tokens\); give a smaller --context, or --rest"
     with pytest.raises(RunError, match=said):
-        hs.study("luger2026", causal_model(), few, records=False)
+        hs.study("luger2026", causal_model(), few, context=48, records=False)
 
 
 @pytest.fixture(scope="module")
 def mini() -> xr.Dataset:
     corpus = hs.demo_corpus()
-    few = corpus.select(range(90))
-    options: dict[str, Any] = {"context": 96, "records": False, "needles": 4}
+    few = corpus.select(range(160))
+    options: dict[str, Any] = {"context": 96, "records": False, "needles": 8}
     options |= {"depths": [20, 50, 80], "portrait": False}
     return hs.study("luger2026", hs.load("mini-gpt2"), few, **options)
 

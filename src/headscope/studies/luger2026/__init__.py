@@ -98,7 +98,7 @@ STUDY = Study(
     layout="documents",
     remedy="give a smaller --context, or --rest to keep what is shorter; "
     "in a .txt a blank line ends a document",
-    demo={"mini-gpt2": {"sentences": 300}},
+    demo={"mini-gpt2": {"sentences": 300, "rest": True}},
 )
 
 STUDY = with_portrait(STUDY, raw=True)
