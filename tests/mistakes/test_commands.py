@@ -154,6 +154,7 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("vig2019 --model mini-gpt2 --corpus demo --out run --option seed", "NAME=VALUE"),
         ("vig2019 --model mini-gpt2 --corpus demo --out run --option x=1", "has no option 'x'"),
         ("luger2026 --model mini-gpt2 --corpus demo --out run --option depths=[[1]]", "depths"),
+        (f"luger2026 --model mini-gpt2 --corpus demo --out run --option points={10**30}", "points"),
         ("luger2026 --model mini-gpt2 --corpus demo --out run --context 1", "'--context'"),
     ],
     "view": [

@@ -38,11 +38,17 @@ NO_SUCCESSOR = "a bidirectional model predicts tokens in their own place, not th
 NO_SERIES = "the tokenizer writes no numbers, weekdays, months or letters as one token each"
 NO_TARGET = "the study reads texts, so only the encoder has input"
 AS_ASKED = "left out as asked"
+MOST_POINTS = 100_000
 NO_VECTORS = "this family computes attention outside the attention interface"
 RECORD_OPTIONS = (
     Option("records", bool, True, "whether top tokens, examples and maps are kept"),
     Option(
-        "points", int, POINTS, "tokens whose queries, keys, values and outputs are kept", least=0
+        "points",
+        int,
+        POINTS,
+        "tokens whose queries, keys, values and outputs are kept",
+        least=0,
+        most=MOST_POINTS,
     ),
 )
 
