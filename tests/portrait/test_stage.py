@@ -26,11 +26,11 @@ def corpus() -> Corpus:
 
 @cache
 def result() -> xr.Dataset:
-    return hs.study("vig2019", model("mini-gpt2"), corpus())
+    return hs.study("vig2019", model("mini-gpt2"), corpus(), untrained=False)
 
 
 def test_batches_of_another_size_give_the_same_portraits() -> None:
-    other = hs.study("vig2019", model("mini-gpt2"), corpus(), batch_tokens=300)
+    other = hs.study("vig2019", model("mini-gpt2"), corpus(), batch_tokens=300, untrained=False)
     assert (other["description"] == result()["description"]).all()
     np.testing.assert_array_equal(other["portrait_weight"], result()["portrait_weight"])
     np.testing.assert_array_equal(other["explained"], result()["explained"])
@@ -40,7 +40,7 @@ def test_pieces_of_fewer_layers_give_the_same_portraits(monkeypatch: pytest.Monk
     monkeypatch.setattr(stage, "HEADS", 24)
     found = setup("mini-gpt2")
     assert PortraitStage().pieces(found, xr.Dataset()) == [(0, 1, 2), (3, 4, 5), (6, 7)]
-    other = hs.study("vig2019", model("mini-gpt2"), corpus())
+    other = hs.study("vig2019", model("mini-gpt2"), corpus(), untrained=False)
     assert (other["behaviour"] == result()["behaviour"]).all()
     np.testing.assert_allclose(other["explained"], result()["explained"], atol=2e-3)
 

@@ -29,7 +29,7 @@ SHARES = {
 def result_of(study: str, model: str, dtype: str) -> xr.Dataset:
     corpus = hs.Corpus.from_sentences(islice(hs.demo_corpus(), 40))
     loaded = hs.load(model, device="cpu", dtype=dtype)
-    return hs.study(study, loaded, corpus, **OPTIONS[study])
+    return hs.study(study, loaded, corpus, untrained=False, **OPTIONS[study])
 
 
 @pytest.mark.parametrize("model", ["mini-gpt2", "mini-bert"])

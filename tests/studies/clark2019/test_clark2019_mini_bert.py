@@ -12,7 +12,7 @@ from headscope.studies.clark2019.claims import some_look_at_next, some_look_at_p
 
 
 def test_the_study_names_the_previous_and_next_token_heads_of_mini_bert() -> None:
-    options: dict[str, Any] = {"gradients": False, "probes": False}
+    options: dict[str, Any] = {"gradients": False, "probes": False, "untrained": False}
     result = hs.study("clark2019", hs.load("mini-bert"), hs.demo_corpus(), sentences=12, **options)
     for offset, label, claim in (
         (-1, "previous", some_look_at_previous),
