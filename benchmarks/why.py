@@ -21,7 +21,7 @@ from headscope.model.model import Model
 from headscope.model.why import SIDES, Reasons, Source, compose
 
 INDUCTION = ("L5H5", "L6H5", "L7H6")
-CONTROLS = ("", "L4H2", "L5H5", "L4H5")  # the last is a median head of its layer
+CONTROLS = ("", "L4H2", "L5H5", "L4H5")  # the last is a fixed head, for comparison
 SHOWN = 4
 
 
