@@ -27,6 +27,7 @@ from headscope.engine.setup import Setup
 from headscope.model.model import Model
 from headscope.portrait.facts import Marked, all_facts
 from headscope.portrait.pairs import Attention, Pairs, attention_of
+from headscope.portrait.sample import TOKENS, Sample
 from headscope.portrait.score import (
     even_choices,
     information_of_null,
@@ -34,7 +35,7 @@ from headscope.portrait.score import (
     log_keys,
     two_choices,
 )
-from headscope.portrait.stage import TOKENS, PortraitStage, Sample
+from headscope.portrait.stage import PortraitStage
 from headscope.portrait.texts import find_documents
 from headscope.results.head_map import map_heads
 from headscope.text.corpus import Corpus

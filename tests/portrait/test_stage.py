@@ -11,7 +11,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.portrait import stage
+from headscope.portrait import sample
 from headscope.portrait.stage import PortraitStage
 from headscope.results.describe import LONGEST
 from headscope.text.corpus import Corpus
@@ -37,7 +37,7 @@ def test_batches_of_another_size_give_the_same_portraits() -> None:
 
 
 def test_pieces_of_fewer_layers_give_the_same_portraits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "HEADS", 24)
+    monkeypatch.setattr(sample, "HEADS", 24)
     found = setup("mini-gpt2")
     assert PortraitStage().pieces(found, xr.Dataset()) == [(0, 1, 2), (3, 4, 5), (6, 7)]
     other = hs.study("vig2019", model("mini-gpt2"), corpus(), untrained=False)

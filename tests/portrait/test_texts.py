@@ -35,7 +35,7 @@ def test_blocks_of_sentences_take_the_place_of_few_documents() -> None:
 
 
 def test_the_sample_is_the_same_whenever_it_is_drawn() -> None:
-    from headscope.portrait.stage import Sample
+    from headscope.portrait.sample import Sample
 
     again = Sample.draw(setup("mini-gpt2"), "auto")
     first = sample("mini-gpt2")

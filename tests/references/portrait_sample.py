@@ -6,7 +6,7 @@ import headscope as hs
 from headscope.engine.setup import Setup
 from headscope.model.model import Model
 from headscope.portrait.pairs import Pairs
-from headscope.portrait.stage import Sample
+from headscope.portrait.sample import Sample
 
 
 @cache

@@ -9,9 +9,10 @@ and everything else. The map of heads draws them in these inks.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +20,15 @@ import torch
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headscope.engine.forward import Allowance
-from headscope.engine.setup import ModelWork, Setup
-from headscope.engine.stage import Stage
+from headscope.engine.setup import Setup
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import Head
 from headscope.metrics.metric import Axis
-from headscope.model.inputs.frame import Bos
-from headscope.portrait.facts import all_facts
-from headscope.portrait.pairs import Attention, Pairs, attention_of
+from headscope.portrait.facts import Marked, all_facts
+from headscope.portrait.pairs import Attention, Pairs
 from headscope.portrait.portraits import Portraits
-from headscope.portrait.score import log_likely
-from headscope.portrait.stage import HEADS, TOKENS, TOKENS_CUDA, Sample
+from headscope.portrait.sample import Layers, LayerStage, LayerWork, split_layers
+from headscope.portrait.score import Weights, log_likely
 from headscope.portrait.texts import Text
 from headscope.results.describe import PORTRAIT, Description, read_description
 from headscope.results.evidence import (
@@ -61,36 +59,22 @@ BEFORE, BEHIND = 3, 2  # tokens around what is shown of a passage
 REPEATED = frozenset({"after the same", "same token", "before the same"})
 NULL_ARC, NAMED_ARC, OTHER_ARC = range(3)
 
-Layers = tuple[int, ...]
-
 
 @dataclass(frozen=True)
-class EvidenceStage(Stage[Layers]):
+class EvidenceStage(LayerStage):
     """Collects what shows the portraits, which an earlier stage has drawn."""
 
-    bos: Callable[[Setup], Bos] = lambda setup: setup.bos
-    raw: bool = False
     name: str = "evidence"
-
-    noun = "layers"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
         """Some layers each; none where there are no portraits."""
-        if PORTRAIT not in result:
-            return ()
-        layers, heads = setup.grid.shape
-        size = max(1, HEADS // heads)
-        return [tuple(range(at, min(at + size, layers))) for at in range(0, layers, size)]
-
-    def size(self, piece: Layers) -> int:
-        """Its layers."""
-        return len(piece)
+        return split_layers(setup.grid) if PORTRAIT in result else ()
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Collecting":
         """What is done to some layers."""
         names = (PORTRAIT, "portrait_weight")
         portraits = result[list(names)] if set(names) <= set(result) else result
-        return Collecting(setup, threads, portraits, self.bos(setup), self.raw)
+        return Collecting(setup, threads, self.bos(setup), self.raw, portraits)
 
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Layers, bytes], folder: Path
@@ -111,44 +95,37 @@ class EvidenceStage(Stage[Layers]):
 
 
 @dataclass(frozen=True)
-class Collecting(ModelWork[Layers]):
+class Collecting(LayerWork):
     """Collects the evidence of the heads of some layers."""
 
     result: xr.Dataset
-    bos: Bos
-    raw: bool
-
-    def describe(self, layers: Layers, /) -> str:
-        """Name the layers."""
-        return f"The evidence of layers {layers[0]} to {layers[-1]}"
+    what = "evidence"
 
     @cached_property
     def pairs(self) -> Pairs:
         """Every row of the texts that are shown."""
-        sample = Sample.draw(self.setup, self.bos, raw=self.raw)
-        sentences = [text for text in sample.texts["score"] if not text.is_passage]
-        passages = [text for text in sample.texts["score"] if text.is_passage]
+        scored = self.sample.texts["score"]
+        sentences = [text for text in scored if not text.is_passage]
+        passages = [text for text in scored if text.is_passage]
         most = PASSAGES if sentences else 2 * PASSAGES
-        return Pairs.of([*sentences, *passages[:most]], sample.vocabulary, every_row=True)
+        texts = [*sentences, *passages[:most]]
+        return Pairs.of(texts, self.sample.vocabulary, every_row=True)
 
     def compute(self, layers: Layers, /) -> bytes:
         """The evidence of all heads of these layers, as the content of a file."""
-        setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
+        setup, heads = self.setup, self.setup.model.heads
         with torch.inference_mode():
-            attention = Allowance(setup.model.name, tokens).use(
-                lambda most: attention_of(setup.model, self.pairs, layers, most, setup.reading)
-            )
-            portraits = Portraits(self.result)
-            numbers = [setup.grid.layers[layer] for layer in layers]
-            heads = [Head(layer, head) for layer in numbers for head in range(setup.model.heads)]
-            columns = slice(layers[0] * setup.model.heads, (layers[-1] + 1) * setup.model.heads)
-            expected = expected_weights(self.pairs, portraits, columns)
+            attention = self.look(self.pairs, layers)
+            weights = Portraits(self.result).weights
+            columns = slice(layers[0] * heads, (layers[-1] + 1) * heads)
+            some = Weights(weights.queries[:, columns], weights.pairs[:, columns])
+            shown = Shown(self.pairs, attention, expected_weights(self.pairs, some))
         stored = self.result[PORTRAIT]
-        descriptions = [
-            read_description(head, "", str(stored.sel(head._asdict()).item())) for head in heads
-        ]
-        shown = Shown(self.pairs, attention, expected)
-        collected = [shown.of_head(number, each) for number, each in enumerate(descriptions)]
+        collected: list[tuple[np.ndarray, np.ndarray, str]] = []
+        for layer, head in product(layers, range(heads)):
+            name = Head(setup.grid.layers[layer], head)
+            description = read_description(name, "", str(stored.sel(name._asdict()).item()))
+            collected.append(shown.of_head(len(collected), description))
         return pack_arrays(
             {
                 PROFILE: np.stack([profile for profile, _, _ in collected]),
@@ -159,13 +136,9 @@ class Collecting(ModelWork[Layers]):
         )
 
 
-def expected_weights(
-    pairs: Pairs, portraits: Portraits, heads: slice
-) -> Float[np.ndarray, "pair head"]:
+def expected_weights(pairs: Pairs, weights: Weights) -> Float[np.ndarray, "pair head"]:
     """What the portraits of some heads give to every pair, as shares of whole rows."""
-    weights = portraits.weights
-    some = type(weights)(weights.queries[:, heads], weights.pairs[:, heads])
-    rest, choices = log_likely(pairs, some)
+    rest, choices = log_likely(pairs, weights)
     left = choices.exp().unflatten(0, (-1, 2))[:, 1]
     return (rest.exp() * left[pairs.design.row_of_pair]).numpy()
 
@@ -194,12 +167,10 @@ class Shown:
         self.query = pairs.query[self.row]
         self.text = pairs.row_text[self.row]
         self.offset = pairs.key - self.query
+        self.places = (self.text, self.query, pairs.key)
         self.windows = list(windows_of(pairs.texts))
         self.facts = {fact.name.key: fact for fact in all_facts(pairs.vocabulary)}
-        stops = np.searchsorted(pairs.row_text, np.arange(len(pairs.texts) + 1))
-        self.rows_of_text = [slice(*stops[[n, n + 1]]) for n in range(len(pairs.texts))]
-        pair_stops = np.concatenate([[0], np.cumsum(pairs.keys)])[stops]
-        self.pairs_of_text = [slice(*pair_stops[[n, n + 1]]) for n in range(len(pairs.texts))]
+        self.rows_of_text, self.pairs_of_text = pairs.slices
 
     def of_head(self, head: int, description: Description) -> tuple[np.ndarray, np.ndarray, str]:
         """Bars, matrix and examples of a head."""
@@ -219,12 +190,8 @@ class Shown:
 
     def marked(self, key: str) -> Bool[np.ndarray, "pair"]:
         """The pairs that a fact is about."""
-        items, counts = self.pairs.design.by_entry
-        stops = counts.cumsum(0)
         marked = np.zeros(len(self.row), dtype=bool)
-        for entry in self.facts[key].entries:
-            start, stop = int(stops[entry] - counts[entry]), int(stops[entry])
-            marked[items[start:stop].numpy()] = True
+        marked[Marked.of(self.pairs, self.facts[key]).pairs.numpy()] = True
         return marked
 
     def profile(self, head: int, is_named: np.ndarray) -> Float[np.ndarray, "ink place"]:
@@ -329,11 +296,7 @@ class Shown:
         candidates = np.flatnonzero(is_named & (self.offset <= -BEFORE) & (weight > LEAST_WEIGHT))
         shown: set[str] = set()
         for pair in candidates[np.argsort(-weight[candidates], kind="stable")]:
-            number, query, key = (
-                int(self.text[pair]),
-                int(self.query[pair]),
-                int(self.pairs.key[pair]),
-            )
+            number, query, key = (int(values[pair]) for values in self.places)
             text = self.pairs.texts[number]
             again = text.tokens.labels[query].strip().lower()
             if text.document in shown or again in shown:
@@ -402,11 +365,7 @@ class Shown:
         lead = weight[candidates] * np.log(weight[candidates] / expected[candidates])
         shown: set[object] = set()
         for pair in candidates[np.argsort(-lead, kind="stable")]:
-            number, query, key = (
-                int(self.text[pair]),
-                int(self.query[pair]),
-                int(self.pairs.key[pair]),
-            )
+            number, query, key = (int(values[pair]) for values in self.places)
             text = self.pairs.texts[number]
             words = tuple(text.tokens.labels[token].strip().lower() for token in (query, key))
             if number in shown or words in shown:

@@ -12,6 +12,7 @@ many.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -96,6 +97,16 @@ class Pairs:
     def row_of_pair(self) -> Int[np.ndarray, "pair"]:
         """The row of every pair."""
         return np.repeat(np.arange(len(self)), self.keys)
+
+    @cached_property
+    def slices(self) -> tuple[list[slice], list[slice]]:
+        """The rows of every text, and its pairs."""
+        rows = np.searchsorted(self.row_text, np.arange(len(self.texts) + 1))
+        stops = np.concatenate([[0], np.cumsum(self.keys)])[rows]
+        of_rows, of_pairs = (
+            [slice(*ends) for ends in pairwise(values.tolist())] for values in (rows, stops)
+        )
+        return of_rows, of_pairs
 
 
 @dataclass(frozen=True)
@@ -217,31 +228,29 @@ def attention_of(
             for number, text in enumerate(texts)
         ]
     )
-    row_starts = np.searchsorted(pairs.row_text, np.arange(len(texts) + 1))
-    pair_starts = np.concatenate([[0], np.cumsum(pairs.keys)])[row_starts]
+    of_rows, of_pairs = pairs.slices
     place = {layer: index for index, layer in enumerate(layers)}
     query_of_pair = torch.from_numpy(pairs.query[pairs.row_of_pair]).to(device)
     key, query = torch.from_numpy(pairs.key).to(device), torch.from_numpy(pairs.query).to(device)
 
     with torch.inference_mode(), evaluating(model.network):
-        for rows in model.buckets(columns.lengths.tolist(), tokens):
-            cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal).to(device)
+        for bucket in model.buckets(columns.lengths.tolist(), tokens):
+            cut = columns.cut(bucket, pad=model.pad, is_causal=model.is_causal).to(device)
 
-            def show(layer: Layer, numbers: Sequence[int] = tuple(rows)) -> None:
+            def show(layer: Layer, numbers: Sequence[int] = tuple(bucket)) -> None:
                 if layer.index not in place:
                     return
                 at = place[layer.index] * model.heads
                 heads = slice(at, at + model.heads)
                 shown = layer.weights(0, layer.batch.mask.shape[1])
                 for row, number in enumerate(numbers):
-                    here = slice(*row_starts[[number, number + 1]].tolist())
-                    of_pairs = slice(*pair_starts[[number, number + 1]].tolist())
+                    rows, part = of_rows[number], of_pairs[number]
                     matrix = shown[row]  # head query key
-                    weights[of_pairs, heads] = matrix[:, query_of_pair[of_pairs], key[of_pairs]].T
+                    weights[part, heads] = matrix[:, query_of_pair[part], key[part]].T
                     columns_null = np.flatnonzero(texts[number].null)
-                    of_null = matrix[:, query[here]][..., torch.from_numpy(columns_null).to(device)]
-                    null[here, heads] = of_null.sum(-1).T
-                    first[here, heads] = of_null[..., :1].sum(-1).T
+                    of_null = matrix[:, query[rows]][..., torch.from_numpy(columns_null).to(device)]
+                    null[rows, heads] = of_null.sum(-1).T
+                    first[rows, heads] = of_null[..., :1].sum(-1).T
 
             path = choose_path(model, cut.batch.ids.shape[1], "auto", reading=reading)
             show_layers(model, cut.batch, cut.annotated, path, show, reading)

@@ -25,6 +25,7 @@ from headscope.model.inputs.frame import Bos
 from headscope.model.loading.load import load
 from headscope.model.model import Model
 from headscope.portrait.pairs import Pairs, attention_of
+from headscope.portrait.sample import TOKENS, Sample, split_layers
 from headscope.portrait.score import (
     EVEN,
     Weights,
@@ -35,15 +36,7 @@ from headscope.portrait.score import (
     information_of_rest,
     log_likely,
 )
-from headscope.portrait.stage import (
-    FEATURE,
-    HEADS,
-    SHARE,
-    TOKENS,
-    VOCABULARY,
-    Sample,
-    why_no_portrait,
-)
+from headscope.portrait.stage import FEATURE, SHARE, VOCABULARY, why_no_portrait
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import Text, make_texts
 from headscope.results.describe import PORTRAIT, Fact, read_description
@@ -158,13 +151,10 @@ class Portraits(Mapping[str, Portrait]):
         pairs = Pairs.of(self._texts(model, corpus), self.vocabulary).to(model.device)
         groups = torch.from_numpy(pairs.row_groups).to(model.device)
         sums: dict[str, list[torch.Tensor]] = {"total": [], "rest": [], "gain": [], "gain_rest": []}
-        size = max(1, HEADS // model.heads)
-        layers = range(grid.shape[0])
-        for start in range(0, len(layers), size):
-            chosen = layers[start : start + size]
-            heads = slice(chosen[0] * model.heads, (chosen[-1] + 1) * model.heads)
+        for layers in split_layers(grid):
+            heads = slice(layers[0] * model.heads, (layers[-1] + 1) * model.heads)
             with torch.inference_mode():
-                shown = attention_of(model, pairs, chosen, TOKENS)
+                shown = attention_of(model, pairs, layers, TOKENS)
                 of_rest = information_of_rest(pairs, shown)
                 gained = gain_of_rest(pairs, shown, of_pairs[:, heads].to(model.device))
                 sink = of_queries[:, heads].to(model.device)

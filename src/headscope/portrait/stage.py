@@ -4,14 +4,10 @@
 sampled texts ─► some layers at a time ─► fits, facts, sums by group of documents ─► a sealed file
 all files ─► explained, weights, which head?, and a description for every head
 ```
-
-A piece is some layers: the weights of no others are held. Batches have a size of their own, and
-pairs lie in the order of the texts, so that the numbers depend neither on the batches of the first
-pass nor on where a piece is computed.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,13 +19,10 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.engine.forward import Allowance
-from headscope.engine.setup import ModelWork, Setup
-from headscope.engine.stage import Stage
+from headscope.engine.setup import Setup
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import Head
 from headscope.metrics.metric import GROUP, Axis, label
-from headscope.model.inputs.frame import Bos
 from headscope.portrait.facts import (
     Fact,
     all_facts,
@@ -38,7 +31,15 @@ from headscope.portrait.facts import (
     score_facts,
     score_second,
 )
-from headscope.portrait.pairs import Attention, Pairs, attention_of, names_of_queries
+from headscope.portrait.pairs import Attention, Pairs, names_of_queries
+from headscope.portrait.sample import (
+    RECOGNISED,
+    Layers,
+    LayerStage,
+    LayerWork,
+    Sample,
+    split_layers,
+)
 from headscope.portrait.score import (
     EVEN,
     SHARES,
@@ -51,8 +52,7 @@ from headscope.portrait.score import (
     score_portraits,
     two_choices,
 )
-from headscope.portrait.tables import Vocabulary
-from headscope.portrait.texts import FEWEST, PARTS, Text, draw_texts, find_documents
+from headscope.portrait.texts import FEWEST, find_documents
 from headscope.results.describe import (
     PORTRAIT,
     Description,
@@ -66,39 +66,22 @@ from headscope.results.describe import (
 from headscope.results.measure import Measure
 from headscope.results.replicates import ratio_of
 
-HEADS = 64  # of a piece, at most, but for a layer that has more
-TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
-RECOGNISED = 60  # texts that heads are recognised from
 VOCABULARY = "portrait_vocabulary"  # attribute: what the tables know besides the text
 FEATURE = "feature"  # the axis of the weights
 SHARE = "explained_with"  # the axis of the shares: the sink, and every group of features
 
 NO_TEXTS = "too few texts of the corpus have words that match their tokens"
 
-Layers = tuple[int, ...]
-
 
 @dataclass(frozen=True)
-class PortraitStage(Stage[Layers]):
+class PortraitStage(LayerStage):
     """Draws the portraits of all heads."""
 
-    bos: Callable[[Setup], Bos] = lambda setup: setup.bos
-    raw: bool = False  # whether only raw text is read, annotated or not
     name: str = "portraits"
-
-    noun = "layers"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
         """Some layers each; none where there is no portrait."""
-        if why_no_portrait(setup) is not None:
-            return ()
-        layers, heads = setup.grid.shape
-        size = max(1, HEADS // heads)
-        return [tuple(range(at, min(at + size, layers))) for at in range(0, layers, size)]
-
-    def size(self, piece: Layers) -> int:
-        """Its layers."""
-        return len(piece)
+        return split_layers(setup.grid) if why_no_portrait(setup) is None else ()
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Drawing":
         """What is done to some layers."""
@@ -136,46 +119,10 @@ def why_no_portrait(setup: Setup) -> str | None:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The texts of every part, and what their tables know."""
-
-    texts: Mapping[str, Sequence[Text]]
-    vocabulary: Vocabulary
-
-    @classmethod
-    def draw(cls, setup: Setup, bos: Bos, *, raw: bool = False) -> "Sample":
-        """The sample of a study; the vocabulary is that of the texts that are fitted to."""
-        texts = draw_texts(setup, bos, raw=raw)
-        parts = {part: [text for text in texts if text.part == part] for part in PARTS}
-        return cls(parts, Vocabulary.of(parts["fit"], is_causal=setup.model.is_causal))
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether every part has texts."""
-        return all(self.texts[part] for part in PARTS)
-
-    def recognised(self) -> list[Text]:
-        """The texts that heads are recognised from: sentences, if there are any."""
-        scored = self.texts["score"]
-        sentences = [text for text in scored if not text.is_passage]
-        return list(sentences or scored)[:RECOGNISED]
-
-
-@dataclass(frozen=True)
-class Drawing(ModelWork[Layers]):
+class Drawing(LayerWork):
     """Draws the portraits of the heads of some layers."""
 
-    bos: Bos
-    raw: bool
-
-    def describe(self, layers: Layers, /) -> str:
-        """Name the layers."""
-        return f"The portraits of layers {layers[0]} to {layers[-1]}"
-
-    @cached_property
-    def sample(self) -> Sample:
-        """The texts, drawn once in every process."""
-        return Sample.draw(self.setup, self.bos, raw=self.raw)
+    what = "portraits"
 
     @cached_property
     def pairs(self) -> dict[str, Pairs]:
@@ -190,16 +137,9 @@ class Drawing(ModelWork[Layers]):
         with torch.inference_mode():
             if not self.sample.is_enough:
                 return pack_arrays({})
-            attention = {part: self._look(pairs, layers) for part, pairs in self.pairs.items()}
+            attention = {part: self.look(pairs, layers) for part, pairs in self.pairs.items()}
             facts = all_facts(self.sample.vocabulary)
             return pack_arrays(draw(self.pairs, attention, facts))
-
-    def _look(self, pairs: Pairs, layers: Layers) -> Attention:
-        setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
-        allowance = Allowance(setup.model.name, tokens)
-        return allowance.use(
-            lambda most: attention_of(setup.model, pairs, layers, most, setup.reading)
-        )
 
 
 SHARED = frozenset({"rows", "null_even"})  # the same for all heads
@@ -321,18 +261,15 @@ def which_head(pairs: Pairs, attention: Attention, weights: Weights) -> tuple[fl
     heads = attention.pairs.shape[1]
     own = torch.arange(heads, device=likely.device)
     total = likely.new_zeros(heads, heads)
-    rows = np.searchsorted(pairs.row_text, np.arange(len(pairs.texts) + 1))
-    stops = np.concatenate([[0], np.cumsum(pairs.keys)])[rows]
-    found: list[float] = []
-    for text in range(len(pairs.texts)):
-        here = slice(int(stops[text]), int(stops[text + 1]))
-        choices = slice(2 * int(rows[text]), 2 * int(rows[text + 1]))
-        if here.start == here.stop:
+    shares: list[float] = []
+    for rows, part in zip(*pairs.slices, strict=True):
+        if part.start == part.stop:
             continue
-        scores = attention.pairs[here].T @ likely[here] + given[choices].T @ choice[choices]
+        choices = slice(2 * rows.start, 2 * rows.stop)
+        scores = attention.pairs[part].T @ likely[part] + given[choices].T @ choice[choices]
         total += scores
-        found.append(float((scores.argmax(1) == own).float().mean()))
-    return float(np.mean(found)), float((total.argmax(1) == own).float().mean())
+        shares.append(float((scores.argmax(1) == own).float().mean()))
+    return float(np.mean(shares)), float((total.argmax(1) == own).float().mean())
 
 
 def with_portraits(
