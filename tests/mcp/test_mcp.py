@@ -107,7 +107,7 @@ def test_two_runs_are_compared_in_the_words_of_the_comparison(
     assert comparison["clear"].endswith("differences are clear (q < 0.05).")
     expected = hs.compare(folder / "a", folder / "b")
     assert len(comparison["notes"]) == len(expected.notes)
-    assert len(comparison["differences"]) == 2 * len(expected.parts)
+    assert len(comparison["differences"]) == 2 * len(expected.kinds)
 
 
 def test_weights_of_a_text_are_those_of_the_trace(answers: dict[str, Any]) -> None:

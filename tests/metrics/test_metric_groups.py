@@ -96,8 +96,11 @@ def test_errors_of_ratios_differences_and_correlations_are_those_of_a_jackknife_
 
     if any(far[layer][1][:, head].min() <= 0 for layer in range(2) for head in range(HEADS)):
         return  # an input of null tokens alone leaves a group without data: see below
-    both = replicates.replicated(xr.Dataset({**of, **found["distance"]}))
-    shares, spans = both["null_share_all_queries"].values, both["distance"].values
+    both = xr.Dataset({**of, **found["distance"]})
+    shares, spans = (
+        replicates.replicates_of(both, name).values
+        for name in ("null_share_all_queries", "distance")
+    )
     got = replicates.estimate(lambda at: float(shares[at, 1, 2] - shares[at, 0, 0]), GROUPS)
     informed = replicates.standard_error(shares[:, 1, 2] - shares[:, 0, 0], 12)
     assert float(informed) == pytest.approx(jackknife(difference, documents), abs=1e-9)

@@ -116,7 +116,7 @@ def test_the_report_shows_the_measure_with_its_baseline_and_range(
 
 def test_compare_prints_its_title(own: tuple[Path, Path, xr.Dataset]) -> None:
     rows = largest(compare(own[0], own[1]))
-    assert {row.title for row in rows} == {"Attention to <oneself>"}
+    assert {row["title"] for row in rows} == {"Attention to <oneself>"}
     assert len(rows) == own[2]["self_share"].size
 
 

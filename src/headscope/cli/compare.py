@@ -1,9 +1,9 @@
 """headscope compare: what differs between two runs of one study."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,7 +13,7 @@ from headscope.wording import counted, plain
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headscope.results.compare import Comparison, Row
+    from headscope.results.compare import Comparison
     from headscope.results.compare.differences import By
     from headscope.results.compare.matching import Match
 
@@ -66,7 +66,7 @@ def compare(
 def _print_json(comparison: "Comparison", changed: list[str], most: int) -> None:
     import msgspec
 
-    from headscope.results.compare import clear_and_all, rows_of
+    from headscope.results.compare import clear_and_all, exported, rows_of
 
     clear, count = clear_and_all(comparison)
     answer = {
@@ -74,7 +74,7 @@ def _print_json(comparison: "Comparison", changed: list[str], most: int) -> None
         "clear": clear,
         "count": count,
         "differences": {
-            part.kind: rows_of(comparison, part.kind, most) for part in comparison.parts
+            kind: exported(rows_of(comparison, kind, most)) for kind in comparison.kinds
         },
         "changed": changed,
     }
@@ -87,18 +87,19 @@ def _print(comparison: "Comparison", most: int) -> None:
 
     from headscope.results.compare import rows_of
 
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
     for line in comparison.notes:
-        console.print(plain(line), markup=False, highlight=False)
+        console.print(plain(line))
     if comparison.matching is not None:
         console.print(_matches(comparison.matching.matches[:MOST_MATCHES]))
-    for part in comparison.parts:
-        rows = rows_of(comparison, part.kind, most)
+    for kind in comparison.kinds:
+        rows = rows_of(comparison, kind, most)
         if rows:
-            title = f"{part.kind.capitalize()}: {comparison.first}  →  {comparison.second}"
+            title = f"{kind.capitalize()}: {comparison.first}  →  {comparison.second}"
             console.print(_differences(rows, title, comparison.confidence))
     for line in _lines(comparison):
-        console.print(plain(line), markup=False, highlight=False)
+        console.print(plain(line))
 
 
 def _changed(comparison: "Comparison", run_a: Path, run_b: Path) -> Iterator[str]:
@@ -121,48 +122,45 @@ def _changed(comparison: "Comparison", run_a: Path, run_b: Path) -> Iterator[str
         yield f"  {pair.sentence}"
 
 
-def _differences(rows: "list[Row]", title: str, confidence: float) -> "Table":
-    from rich.text import Text
-
-    table = _table(title, "at", "measure")
-    percent = f"{confidence:.0%} interval".replace("%", " %")
-    for name in ("first", "second", "difference", percent, "q"):
-        table.add_column(name, justify="right", no_wrap=True)
+def _differences(rows: Sequence[Mapping[str, Any]], title: str, confidence: float) -> "Table":
+    interval = f"{confidence:.0%} interval".replace("%", " %")
+    table = _table(title, ("at", "measure"), ("first", "second", "difference", interval, "q"))
     for row in rows:
-        table.add_row(*map(Text, map(plain, _cells(row))))
+        table.add_row(*map(plain, _cells(row)))
     return table
 
 
 def _matches(matches: "tuple[Match, ...]") -> "Table":
-    table = _table("Heads that do the same, nearest first", "first", "second")
-    for name in ("distance", "chance"):
-        table.add_column(name, justify="right")
-    for one in matches:
-        cells = (str(one.first), str(one.second), f"{one.distance:.2f}", f"{one.chance:.3f}")
-        table.add_row(*cells, style=None if one.is_good else "dim")
+    title = "Heads that do the same, nearest first"
+    table = _table(title, ("first", "second"), ("distance", "chance"))
+    for match in matches:
+        numbers = f"{match.distance:.2f}", f"{match.chance:.3f}"
+        style = None if match.is_good else "dim"
+        table.add_row(str(match.first), str(match.second), *numbers, style=style)
     return table
 
 
-def _table(title: str, *columns: str) -> "Table":
+def _table(title: str, names: Sequence[str], numbers: Sequence[str]) -> "Table":
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title=Text(plain(title)), title_justify="left")
-    for name in columns:
+    table = Table(title=plain(title), title_justify="left")
+    for name in names:
         table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
-def _cells(row: "Row") -> list[str]:
-    interval = f"{row.low:+.3f} … {row.high:+.3f}" if row.low == row.low else "–"
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    low, high, q = row["low"], row["high"], row["q"]
     return [
-        row.place,
-        row.title,
-        f"{row.first:.3f}",
-        f"{row.second:.3f}",
-        f"{row.difference:+.3f}",
-        interval,
-        "–" if row.q != row.q else f"{row.q:.3f}" if row.q >= 0.0005 else "<0.001",
+        row["place"],
+        row["title"],
+        f"{row['first']:.3f}",
+        f"{row['second']:.3f}",
+        f"{row['difference']:+.3f}",
+        f"{low:+.3f} … {high:+.3f}" if low == low else "–",
+        "–" if q != q else f"{q:.3f}" if q >= 0.0005 else "<0.001",
     ]
 
 

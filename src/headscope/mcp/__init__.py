@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import to_builtins
 
 import headscope
 from headscope.errors import HeadscopeError, RunError
@@ -19,7 +18,7 @@ from headscope.explorer import answers
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
-from headscope.results.compare import clear_and_all, compare_runs, rows_of
+from headscope.results.compare import clear_and_all, compare_runs, exported, rows_of
 from headscope.results.heads import Order, choose_heads, describe_heads
 
 if TYPE_CHECKING:
@@ -155,9 +154,9 @@ class Tools:
         comparison = compare_runs(a, b, names=(first, second))
         clear, count = clear_and_all(comparison)
         differences = [
-            {"kind": part.kind, **to_builtins(row)}
-            for part in comparison.parts
-            for row in rows_of(comparison, part.kind, _rows(rows))
+            {"kind": kind, **row}
+            for kind in comparison.kinds
+            for row in exported(rows_of(comparison, kind, _rows(rows)))
         ]
         return {
             "notes": comparison.notes,

@@ -10,7 +10,7 @@ Replicates lie along a first axis: place 0 is the statistic on everything, place
 group g.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -276,32 +276,6 @@ def _step_up(p: Array) -> Array:
     adjusted = np.empty(p.size)
     adjusted[order] = np.minimum.accumulate(steps[::-1])[::-1]
     return adjusted
-
-
-def q_together(several: Sequence[Array]) -> list[Array]:
-    """Adjusted p over all of these arrays together, each in its own shape."""
-    if not several:
-        return []
-    q = q_values(np.concatenate([p.ravel() for p in several]))
-    parts = np.split(q, np.cumsum([p.size for p in several])[:-1])
-    return [part.reshape(p.shape) for part, p in zip(parts, several, strict=True)]
-
-
-def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dataset:
-    """The measures of a result along a new first dimension `replicate`: 0 is everything, g + 1 all
-    but group g. A statistic written for plain measures then gives its own replicates at once.
-
-    NAME and NAME_by_layer follow from NAME_numerator and NAME_denominator, which the result holds
-    for every group; what has no such sums keeps its dimensions and does not vary.
-    """
-    wanted = None if names is None else set(names)
-    replicates: dict[str, xr.Variable] = {}  # all have the coordinates of the result
-    for measure in sums_of(result):
-        if wanted is None or measure in wanted:
-            for name in (measure, f"{measure}_by_layer"):
-                if name == measure or name in result:
-                    replicates[name] = replicates_of(result, name)
-    return result.drop_vars([name for name in replicates if name in result]).assign(replicates)
 
 
 def replicates_of(

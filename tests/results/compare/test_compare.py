@@ -68,12 +68,12 @@ def test_runs_over_the_same_texts_have_the_error_of_paired_differences(seed: int
     a, b = random_result(seed), random_result(seed + 1)
     found = compared(a, b, by="index")
     assert found.relation.same_texts
-    for row in (row for row in largest(found) if row.measure == "spread"):
-        layer, head = int(row.first_at[1]), int(row.first_at[3])
+    for row in (row for row in largest(found) if row["measure"] == "spread"):
+        layer, head = int(row["first_at"][1]), int(row["first_at"][3])
         error = plain_error(a, b, {"layer": layer, "head": head}, "spread")
         reach = 2.0395134464  # Student's t, 31 degrees of freedom
-        assert row.low == pytest.approx(row.difference - reach * error, abs=1e-9)
-        assert row.high == pytest.approx(row.difference + reach * error, abs=1e-9)
+        assert row["low"] == pytest.approx(row["difference"] - reach * error, abs=1e-9)
+        assert row["high"] == pytest.approx(row["difference"] + reach * error, abs=1e-9)
 
 
 def test_what_the_texts_have_in_common_cancels_only_where_they_are_the_same() -> None:
@@ -81,28 +81,28 @@ def test_what_the_texts_have_in_common_cancels_only_where_they_are_the_same() ->
     same, apart = compared(a, b), compared(a, b, seeds=(0, 1))
     assert same.relation.same_texts and not apart.relation.same_texts
     assert "seed" in apart.relation.texts
-    paired = {(row.spec, row.place): row.high - row.low for row in largest(same)}
+    paired = {(row["spec"], row["place"]): row["high"] - row["low"] for row in largest(same)}
     for row in largest(apart):
-        assert paired[row.spec, row.place] < 0.7 * (row.high - row.low)
+        assert paired[row["spec"], row["place"]] < 0.7 * (row["high"] - row["low"])
 
 
 @given(st.integers(0, 1000))
 @settings(max_examples=5, deadline=None)
 def test_swapping_the_runs_turns_every_sign(seed: int) -> None:
     a, b = random_result(seed), random_result(seed + 1)
-    there = {(row.spec, row.place): row for row in largest(compared(a, b))}
+    there = {(row["spec"], row["place"]): row for row in largest(compared(a, b))}
     for row in largest(compared(b, a)):
-        other = there[row.spec, row.place]
-        assert row.difference == pytest.approx(-other.difference)
-        assert (row.low, row.high) == pytest.approx((-other.high, -other.low))
-        assert row.q == pytest.approx(other.q)
+        other = there[row["spec"], row["place"]]
+        assert row["difference"] == pytest.approx(-other["difference"])
+        assert (row["low"], row["high"]) == pytest.approx((-other["high"], -other["low"]))
+        assert row["q"] == pytest.approx(other["q"])
 
 
 def test_a_run_does_not_differ_from_itself() -> None:
     same = compared(random_result(1), random_result(1))
     assert clear_and_all(same)[0] == 0
-    assert {row.difference for row in largest(same)} == {0.0}
-    assert all(row.high - row.low > 0 for row in largest(same) if np.isfinite(row.low))
+    assert {row["difference"] for row in largest(same)} == {0.0}
+    assert all(row["high"] - row["low"] > 0 for row in largest(same) if np.isfinite(row["low"]))
 
 
 def test_sums_that_differ_in_their_last_digits_are_no_difference() -> None:
@@ -110,8 +110,8 @@ def test_sums_that_differ_in_their_last_digits_are_no_difference() -> None:
     for name in [name for name in b if str(name).endswith(("_numerator", "_denominator"))]:
         b[name] = b[name] / 3
     rows = largest(compared(a, b))
-    assert any(row.first != row.second for row in rows)
-    assert {row.difference for row in rows} == {0.0}
+    assert any(row["first"] != row["second"] for row in rows)
+    assert {row["difference"] for row in rows} == {0.0}
 
 
 def test_two_samples_of_one_network_differ_no_more_often_than_chance_says() -> None:
@@ -126,7 +126,7 @@ def test_two_samples_of_one_network_differ_no_more_often_than_chance_says() -> N
     )  # fmt: skip
     found = compared(a, b, seeds=(0, 1))
     rows = largest(found)
-    outside = np.mean([row.low > 0 or row.high < 0 for row in rows])
+    outside = np.mean([row["low"] > 0 or row["high"] < 0 for row in rows])
     assert (len(rows), found.by) == (400, ("index",))
     assert outside < 0.08
     assert clear_and_all(found)[0] <= 2
@@ -141,16 +141,16 @@ def test_shares_of_nothing_or_everything_have_an_interval_within_the_range() -> 
             for x in (none, none + words)]  # fmt: skip
     for seeds in ((0, 0), (0, 1)):
         for row in largest(compared(*made, seeds=seeds)):
-            assert row.difference == 1.0
-            assert -1 <= row.low < row.high <= 1
-            assert (row.low < 0) == (row.at == ("DET",))  # one word shows nothing
+            assert row["difference"] == 1.0
+            assert -1 <= row["low"] < row["high"] <= 1
+            assert (row["low"] < 0) == (row["at"] == ("DET",))  # one word shows nothing
 
 
 def test_a_sure_difference_comes_before_a_wilder_one_that_may_be_noise() -> None:
     a = random_result(1)
     rows = largest(compared(a, moved(a, 0.3)))
-    assert (rows[0].place, rows[0].at, rows[0].is_clear) == ("L1H1", ("DET",), True)
-    assert not any(row.is_clear for row in rows[1:])
+    assert (rows[0]["place"], rows[0]["at"], rows[0]["clear"]) == ("L1H1", ("DET",), True)
+    assert not any(row["clear"] for row in rows[1:])
 
 
 def test_checkpoints_of_one_lineage_are_compared_head_with_head() -> None:
@@ -169,10 +169,10 @@ def test_heads_of_networks_trained_apart_are_never_paired_by_their_number() -> N
     found = compared(a, b, networks=(1, 2))
     assert found.by == ("matched", "depth")
     assert "trained apart" in found.notes[0]
-    assert {(row.first_at, row.second_at) for row in rows_of(found, "heads")} == went
+    assert {(row["first_at"], row["second_at"]) for row in rows_of(found, "heads")} == went
     forced = compared(a, b, networks=(1, 2), by="index")
     assert "as asked" in " ".join(forced.notes)
-    assert all(row.first_at == row.second_at for row in largest(forced))
+    assert all(row["first_at"] == row["second_at"] for row in largest(forced))
 
 
 def permuted_sums(data: xr.Dataset, seed: int) -> tuple[xr.Dataset, set[tuple[str, str]]]:
@@ -192,14 +192,14 @@ def test_networks_of_other_shapes_are_matched_and_their_layers_interpolated() ->
     found = compared(a, b, networks=(1, 2))
     assert found.matching is not None
     assert {str(head) for head in found.matching.first_alone} == {f"L2H{i}" for i in range(4)}
-    assert {row.difference for row in rows_of(found, "heads")} == {0.0}
-    pairs = [(row.first_at, row.second_at) for row in rows_of(found, "layers")]
+    assert {row["difference"] for row in rows_of(found, "heads")} == {0.0}
+    pairs = [(row["first_at"], row["second_at"]) for row in rows_of(found, "layers")]
     assert set(pairs) == {("layer 0.167", "layer 0"), ("layer 1.5", "layer 1"),
                           ("layer 2.83", "layer 2")}  # fmt: skip
     middle = [row for row in rows_of(found, "layers")
-              if row.second_at == "layer 1" and row.at == ("NOUN",)]  # fmt: skip
+              if row["second_at"] == "layer 1" and row["at"] == ("NOUN",)]  # fmt: skip
     pooled = a["share_by_layer"].sel(tag="NOUN").values
-    assert middle[0].first == pytest.approx((pooled[1] + pooled[2]) / 2)
+    assert middle[0]["first"] == pytest.approx((pooled[1] + pooled[2]) / 2)
     with pytest.raises(RunError, match=r"cannot be compared by index.*--by matched"):
         compared(a, b, networks=(1, 2), by="index")
 
@@ -207,8 +207,7 @@ def test_networks_of_other_shapes_are_matched_and_their_layers_interpolated() ->
 def test_q_values_are_corrected_over_heads_and_layers_together() -> None:
     a, b = random_result(1, tags=("A", "B", "C")), random_result(2, tags=("A", "B", "C"))
     found = compared(a, b, networks=(1, 2))
-    p = np.concatenate([one.found.p.ravel() for part in found.parts for one in part.measures])
-    q = np.concatenate([one.q.ravel() for part in found.parts for one in part.measures])
+    p, q = found.differences["p"].values, found.differences["q"].values
     known = np.isfinite(p)
     assert known.sum() == clear_and_all(found)[1]
     order = np.sort(p[known])
@@ -219,7 +218,7 @@ def test_q_values_are_corrected_over_heads_and_layers_together() -> None:
 
 def test_labels_of_one_run_alone_are_left_out_and_said() -> None:
     found = compared(random_result(1, tags=("DET", "NOUN")), random_result(2, tags=("NOUN", "X")))
-    assert {row.at for row in largest(found) if row.measure == "share"} == {("NOUN",)}
+    assert {row["at"] for row in largest(found) if row["measure"] == "share"} == {("NOUN",)}
     assert "Only one of the runs has tag DET, X." in found.notes
 
 
@@ -229,12 +228,12 @@ def test_relations_of_two_schemes_of_annotation_are_not_compared() -> None:
         for seed, tags in ((1, ("dobj", "cc")), (2, ("obj", "cc")))
     )
     found = compared(ours, theirs)
-    assert {row.measure for row in largest(found)} == {"spread"}
+    assert {row["measure"] for row in largest(found)} == {"spread"}
     (note,) = [note for note in found.notes if "annotated" in note]
     assert "by Stanford dependencies and Universal Dependencies" in note
     assert note.endswith("share are not compared.")
     same = compared(ours, ours.copy(deep=True))
-    assert "share" in {row.measure for row in largest(same)}
+    assert "share" in {row["measure"] for row in largest(same)}
 
 
 def test_networks_whose_profiles_say_too_little_are_compared_by_depth() -> None:
@@ -252,9 +251,9 @@ def test_a_measure_without_sums_has_no_interval_and_it_is_said() -> None:
     a, b = (random_result(seed).drop_vars(["spread_numerator", "spread_denominator"])
             for seed in (1, 2))  # fmt: skip
     found = compared(a, b)
-    bare = [row for row in largest(found) if row.measure == "spread"]
+    bare = [row for row in largest(found) if row["measure"] == "spread"]
     assert len(bare) == 12
-    assert all(np.isnan([row.low, row.high, row.q]).all() for row in bare)
+    assert all(np.isnan([row["low"], row["high"], row["q"]]).all() for row in bare)
     assert "Without sums over groups, hence without interval: spread." in found.notes
 
 
@@ -263,10 +262,10 @@ def test_heads_without_a_value_are_no_difference_and_disturb_no_other() -> None:
     broken = a.copy(deep=True)
     for name in ("share", "share_numerator", "share_denominator"):
         broken[name].loc[{"layer": 0, "head": 0}] = 0 if "_" in name else np.nan
-    whole = {(row.spec, row.place): row.low for row in largest(compared(a, b))}
+    whole = {(row["spec"], row["place"]): row["low"] for row in largest(compared(a, b))}
     rows = largest(compared(broken, b))
     assert len(rows) == len(whole) - 2
-    assert all(row.low == whole[row.spec, row.place] for row in rows)
+    assert all(row["low"] == whole[row["spec"], row["place"]] for row in rows)
 
 
 def test_what_cannot_be_compared_is_refused_by_what_differs() -> None:

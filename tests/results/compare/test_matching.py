@@ -45,11 +45,8 @@ def test_a_permutation_of_all_heads_is_found_whole(seed: int) -> None:
 @settings(max_examples=15, deadline=None)
 def test_the_total_distance_is_the_least_of_all_assignments(seed: int) -> None:
     a, b = result(1, 4, seed), result(2, 2, seed + 1)
-    profiles = shared_profiles(a, b)
-    cost = [
-        [float(np.sqrt(np.mean((x - y) ** 2))) for y in profiles.second_values]
-        for x in profiles.first_values
-    ]
+    _, profiles, others = shared_profiles(a, b)
+    cost = [[float(np.sqrt(np.mean((x - y) ** 2))) for y in others] for x in profiles]
     least = min(sum(cost[i][j] for i, j in enumerate(order)) for order in permutations(range(4)))
     found = match_heads(a, b)
     assert sum(match.distance for match in found.matches) == pytest.approx(least, abs=1e-9)

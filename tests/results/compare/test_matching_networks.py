@@ -108,7 +108,7 @@ def test_a_copy_without_its_last_layer_matches_in_all_others(
     assert all(match.first == match.second for match in found.matching.matches)
     last = bert.layers - 1
     assert found.matching.first_alone == tuple(Head(last, head) for head in range(bert.heads))
-    assert len({row.second_at for row in rows_of(found, "layers")}) == last
+    assert len({row["second_at"] for row in rows_of(found, "layers")}) == last
 
 
 def test_strangers_are_compared_by_what_heads_do_and_by_depth_never_by_index(
@@ -120,9 +120,9 @@ def test_strangers_are_compared_by_what_heads_do_and_by_depth_never_by_index(
     good = sum(match.is_good for match in found.matching.matches)
     assert 0 < good < 32  # of 64: some do the same, most do not
     for row in [*rows_of(found, "heads"), *rows_of(found, "layers")]:
-        assert np.isnan(row.low) or row.low < row.high
-        if row.measure.startswith(("pos_", "deprel_", "dependency_", "null_")):
-            assert np.isnan(row.low) or -1 <= row.low <= row.high <= 1
+        assert np.isnan(row["low"]) or row["low"] < row["high"]
+        if row["measure"].startswith(("pos_", "deprel_", "dependency_", "null_")):
+            assert np.isnan(row["low"]) or -1 <= row["low"] <= row["high"] <= 1
 
 
 def embedding_of(model: Model) -> torch.Tensor:

@@ -6,7 +6,7 @@ import xarray as xr
 
 from headscope.results.claims import JudgedClaim, Replicates, judge
 from headscope.results.ranks import share_below, share_of_top
-from headscope.results.replicates import replicated
+from headscope.results.replicates import replicates_of
 from headscope.studies.vig2019.claims import CLAIMS
 from headscope.studies.vig2019.specialists import count_twice, label_factors
 from tests.references.numbers import interval_of
@@ -65,7 +65,7 @@ def test_a_head_that_is_best_by_chance_scores_less_where_it_was_not_chosen() -> 
     claim = "Some heads look at hardly anything else."
     noise = set_all(make_result(), "null_share", 0.5, 0.5)
     found = measured(claim, noise)
-    best = float(replicated(noise)["null_share"].isel(replicate=0).max())
+    best = float(replicates_of(noise, "null_share").isel(replicate=0).max())
     assert best == pytest.approx(0.5)
     in_halves = noise["null_share_numerator"][0::2].mean("group").max()
     assert float(in_halves) > 0.6

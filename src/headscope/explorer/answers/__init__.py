@@ -20,8 +20,8 @@ from headscope.explorer.answers.runs import OpenRun, Sources
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import Comparison as Compared
-from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
-from headscope.results.compare.differences import Kind, MeasureDifference
+from headscope.results.compare import clear_and_all, compare_runs, rows_of
+from headscope.results.compare.differences import Kind
 from headscope.results.dataset import left_out
 from headscope.results.describe import PORTRAIT, read_description
 from headscope.results.evidence import PROFILE
@@ -265,7 +265,7 @@ def comparison(a: OpenRun, b: OpenRun) -> sent.Comparison:
         confidence=found.confidence,
         by=list(found.by),
         notes=list(found.notes),
-        measures=list(found.measures),
+        measures=list(dict.fromkeys(found.differences["measure"].values)),
         clear=clear,
         intervals=count,
         rows=_largest(found, "heads"),
@@ -300,29 +300,22 @@ def compared_specs(a: OpenRun, b: OpenRun) -> list[str]:
 def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, sent.Difference]:
     """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
-    (one,) = found.parts[0].measures
-    both = [each.chosen for each in a.columns[name] if tuple(each.chosen.at.values()) in one.labels]
-    return {each.spec: _difference(a.data, one, each, found.confidence) for each in both}
-
-
-def _difference(
-    data: xr.Dataset, one: MeasureDifference, chosen: Slice, confidence: float
-) -> sent.Difference:
-    item = one.labels.index(tuple(chosen.at.values()))
-    shape = data.sizes["layer"], data.sizes["head"]
-    parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
-    grids: dict[str, Any] = {
-        part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
-        for part, values in parts.items()
-    }
-    return sent.Difference(
-        spec=chosen.spec,
-        title=chosen.title,
-        confidence=confidence,
-        layers=data["layer"].values.tolist(),
-        heads=data["head"].values.tolist(),
-        **grids,
-    )
+    shape = [a.data.sizes[dim] for dim in GRID]
+    grids = {part: found.differences[part].values.reshape(*shape, -1) for part in (*PARTS, "at")}
+    labels = grids.pop("at")[0, 0].tolist()
+    shown: dict[str, sent.Difference] = {}
+    for slice_ in (column.chosen for column in a.columns[name]):
+        at = tuple(slice_.at.values())
+        if at in labels:
+            shown[slice_.spec] = sent.Difference(
+                spec=slice_.spec,
+                title=slice_.title,
+                confidence=found.confidence,
+                layers=a.data["layer"].values.tolist(),
+                heads=a.data["head"].values.tolist(),
+                **{part: _rows(values[..., labels.index(at)]) for part, values in grids.items()},
+            )
+    return shown
 
 
 _SAID = {"by layer": ", pooled over heads", "head mean": ", mean of heads"}
@@ -354,15 +347,19 @@ def _measure_entry(data: xr.Dataset, measure: Measure) -> sent.MeasureEntry:
 
 def _largest(found: Compared, kind: Kind) -> list[sent.DifferenceRow]:
     """The largest differences; what is equal in both runs is none."""
-    rows = rows_of(found, kind, MOST_ROWS)
-    return [_row(row) for row in rows if row.difference != 0]
-
-
-def _row(row: Row) -> sent.DifferenceRow:
-    names = ("measure", "title", "spec", "first_at", "second_at")
-    said = {name: getattr(row, name) for name in names}
-    values: dict[str, Any] = {part: number(getattr(row, part)) for part in (*PARTS, "q")}
-    return sent.DifferenceRow(**said, **values, clear=row.is_clear)
+    return [
+        sent.DifferenceRow(
+            measure=row["measure"],
+            title=row["title"],
+            spec=row["spec"],
+            first_at=row["first_at"],
+            second_at=row["second_at"],
+            clear=row["clear"],
+            **{part: number(row[part]) for part in (*PARTS, "q")},
+        )
+        for row in rows_of(found, kind, MOST_ROWS)
+        if row["difference"] != 0
+    ]
 
 
 def why_no_map(data: xr.Dataset) -> str:

@@ -6,34 +6,28 @@ depth. Runs over the same texts are compared group by group of documents, so tha
 have in common cancels; others are independent. Intervals are those of `results.replicates`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import replacing
-from headscope.results.compare.differences import (
-    KINDS,
-    By,
-    Kind,
-    MeasureDifference,
-    Part,
-    Sides,
-    make_part,
-    with_q,
-)
+from headscope.results.compare.differences import By, Kind, difference_table
 from headscope.results.compare.matching import Matching, Relation, match_heads, relate
-from headscope.results.measure import GRID, MARK, measure_names, plain_label
+from headscope.results.measure import GRID, measure_names
 from headscope.results.replicates import CONFIDENCE, sums_of
 from headscope.results.run import Run, find_run, read_run
 from headscope.results.tables import to_csv
 from headscope.wording import counted
 
-SMALL_Q = 0.05
+EXPORTED = (
+    "title", "measure", "at", "first_at", "second_at",
+    "first", "second", "difference", "low", "high", "q", "effect",
+)  # fmt: skip
 LABELLED = {"deprel", "relation"}  # dimensions whose labels belong to a scheme of annotation
 # Relations that one scheme has and the others have not.
 SCHEMES = {
@@ -51,49 +45,14 @@ class Comparison:
     confidence: float
     relation: Relation
     by: tuple[By, ...]  # how it was compared, never "auto"
-    parts: tuple[Part, ...]
+    differences: xr.Dataset  # see `difference_table`
     matching: Matching | None
     notes: tuple[str, ...]  # what was compared how, and what could not be, in sentences
 
     @property
-    def measures(self) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys(one.measure.name for part in self.parts for one in part.measures)
-        )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One slice of a measure at one pair, as a line of the table."""
-
-    title: str
-    measure: str
-    at: tuple[str, ...]  # labels of the further dimensions
-    first_at: str  # the head or layer of the first run
-    second_at: str
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
-    q: float
-    effect: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the difference stands after correction for everything that is listed."""
-        return self.q < SMALL_Q
-
-    @property
-    def place(self) -> str:
-        """Both places, once where they are the same."""
-        same = self.first_at == self.second_at
-        return self.first_at if same else f"{self.first_at} → {self.second_at}"
-
-    @property
-    def spec(self) -> str:
-        """The slice as it is written in commands and addresses."""
-        return MARK.join((self.measure, *self.at))
+    def kinds(self) -> tuple[Kind, ...]:
+        """What was compared: heads, layers, or both."""
+        return tuple("layers" if way == "depth" else "heads" for way in self.by)
 
 
 def compare(
@@ -131,58 +90,67 @@ def compare_runs(
     if None not in schemes and schemes[0] != schemes[1]:
         unlike = [name for name in shared if LABELLED & {*a[name].dims}]
     shared = [name for name in shared if name not in unlike]
-    ways = _ways(by, relation, names)
-    matching, doubts = _match(a.drop_vars(unlike), b, by, ways, relation)
-    if doubts:
-        ways = ("depth",) if matching is None else ("matched", "depth")
+    if by == "index" and not relation.same_shape:
+        raise RunError(
+            f"{names[0]} and {names[1]} cannot be compared by index. {relation.networks} "
+            "Compare them with --by matched or --by depth."
+        )
+    ways, matching, doubts = _ways(by, a.drop_vars(unlike), b, relation)
     asked = [name for name in shared if only in (None, name)]
-    sides = Sides(a, b, relation.same_texts, confidence, asked)
-    parts = tuple(make_part(way, sides, matching) for way in ways)
+    differences = difference_table(
+        a, b, asked, ways, matching, same_texts=relation.same_texts, confidence=confidence
+    )
     if unlike:
         doubts.append(
             f"The corpora are annotated by {' and '.join(map(str, schemes))}, where equal labels "
             f"differ in meaning: {', '.join(unlike)} are not compared."
         )
     notes = (*_said(relation, ways, matching), *doubts, *_notes(a, b, names, shared, ways))
-    return Comparison(*names, confidence, relation, ways, with_q(parts), matching, notes)
+    return Comparison(*names, confidence, relation, ways, differences, matching, notes)
 
 
-def rows_of(comparison: Comparison, kind: Kind, most: int | None = None) -> list[Row]:
+def rows_of(comparison: Comparison, kind: Kind, most: int | None = None) -> list[dict[str, Any]]:
     """The differences of heads or of layers, largest first; all of them if `most` is None.
 
     Large is what the interval guarantees: its end nearest to zero, in standard deviations over
     heads. So a rare label with a wild difference and a wide interval does not come first. What may
     be nothing, or has no interval, follows by the size of its effect.
     """
-    found = [
-        (part, one, pair, item)
-        for part in comparison.parts
-        if part.kind == kind
-        for one in part.measures
-        for pair, item in np.argwhere(np.isfinite(one.found.difference))
-    ]
-    sure = [_sure(one, pair, item) for _, one, pair, item in found]
-    effect = [abs(one.effect[pair, item]) for _, one, pair, item in found]
-    order = np.lexsort((-np.nan_to_num(effect), -np.nan_to_num(sure)))[:most]
-    return [_row(*found[place]) for place in order]
+    table = comparison.differences
+    listed = (table["kind"] == kind) & np.isfinite(table["difference"])
+    table = table.isel(row=np.flatnonzero(listed))
+    effect = np.abs(table["effect"].values)
+    nearest = np.fmax(table["low"].values, -table["high"].values)  # to zero, of the ends
+    with np.errstate(all="ignore"):
+        sure = np.where(nearest > 0, nearest * effect / np.abs(table["difference"].values), 0.0)
+    table = table.isel(row=np.lexsort((-effect, -np.nan_to_num(sure)))[:most])
+    return cast("list[dict[str, Any]]", table.to_dataframe().to_dict("records"))
 
 
-def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
+def largest(comparison: Comparison, most: int | None = None) -> list[dict[str, Any]]:
     """The differences of heads, largest first; those of layers where only these were compared."""
-    kinds = [part.kind for part in comparison.parts]
-    return rows_of(comparison, "heads" if "heads" in kinds else "layers", most)
+    return rows_of(comparison, comparison.kinds[0], most)
 
 
 def clear_and_all(comparison: Comparison) -> tuple[int, int]:
     """How many differences stand after correction, and how many have an interval."""
-    q = [one.q for part in comparison.parts for one in part.measures]
-    return sum(int((p < SMALL_Q).sum()) for p in q), sum(int(np.isfinite(p).sum()) for p in q)
+    table = comparison.differences
+    return int(table["clear"].sum()), int(table["q"].notnull().sum())
+
+
+def exported(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The columns of rows that CSV and JSON have."""
+    return [{name: row[name] for name in EXPORTED} for row in rows]
 
 
 def write_csv(comparison: Comparison, path: Path) -> int:
     """Write every row, heads before layers, largest effect first; the number of rows."""
-    rows = [row for kind in KINDS for row in rows_of(comparison, kind)]
-    content = to_csv([field.name for field in fields(Row)], map(_cells, rows))
+    rows = exported([row for kind in comparison.kinds for row in rows_of(comparison, kind)])
+    cells = (
+        ["" if value != value else value for value in (row | {"at": ", ".join(row["at"])}).values()]
+        for row in rows
+    )
+    content = to_csv(EXPORTED, cells)
     try:
         with replacing(path) as temporary:
             temporary.write_bytes(content)
@@ -208,37 +176,31 @@ def _check_comparable(first: Run, second: Run, names: tuple[str, str]) -> None:
             )
 
 
-def _ways(by: By, relation: Relation, names: tuple[str, str]) -> tuple[By, ...]:
-    if by == "auto":
-        return ("index",) if relation.one_lineage else ("matched", "depth")
-    if by == "index" and not relation.same_shape:
-        raise RunError(
-            f"{names[0]} and {names[1]} cannot be compared by index. {relation.networks} "
-            "Compare them with --by matched or --by depth."
-        )
-    return (by,)
-
-
-def _match(
-    a: xr.Dataset, b: xr.Dataset, by: By, ways: tuple[By, ...], relation: Relation
-) -> tuple[Matching | None, list[str]]:
-    """The matching of heads where it is asked for, and why heads are compared otherwise."""
-    if "matched" not in ways and (by != "auto" or relation.same_network):
-        return None, []
+def _ways(
+    by: By, a: xr.Dataset, b: xr.Dataset, relation: Relation
+) -> tuple[tuple[By, ...], Matching | None, list[str]]:
+    """How heads and layers are compared, by which matching, and why not as they relate."""
+    if by == "matched":
+        return (by,), match_heads(a, b), []
+    if by != "auto":
+        return (by,), None, []
+    if relation.same_network:
+        return ("index",), None, []
     try:
         matching = match_heads(a, b)
     except RunError as error:
-        if by != "auto":
-            raise
-        return None, [f"{error} Layers are compared."] if "matched" in ways else []
-    if "matched" in ways:
-        return matching, []
-    if matching.contradicts_numbers:
-        return matching, [
-            "By what they do most heads have a partner of another number, whatever the embeddings "
-            "say: heads are compared with these. `--by index` goes by number."
-        ]
-    return None, []
+        if relation.one_lineage:
+            return ("index",), None, []
+        return ("depth",), None, [f"{error} Layers are compared."]
+    if not relation.one_lineage:
+        return ("matched", "depth"), matching, []
+    if not matching.contradicts_numbers:
+        return ("index",), None, []
+    reason = (
+        "By what they do most heads have a partner of another number, whatever the embeddings "
+        "say: heads are compared with these. `--by index` goes by number."
+    )
+    return ("matched", "depth"), matching, [reason]
 
 
 def _schemes(result: xr.Dataset) -> str | None:
@@ -286,34 +248,3 @@ def _notes(
     bare = [name for name in shared if name not in kept]
     if bare and ways != ("depth",):
         yield f"Without sums over groups, hence without interval: {', '.join(bare)}."
-
-
-def _sure(one: MeasureDifference, pair: int, item: int) -> float:
-    """What the interval guarantees of the effect: 0 where it includes zero or does not exist."""
-    low, high = one.found.low[pair, item], one.found.high[pair, item]
-    difference = one.found.difference[pair, item]
-    least = max(low, -high)
-    if not least > 0 or difference == 0:
-        return 0.0
-    return float(least * abs(one.effect[pair, item] / difference))
-
-
-def _row(part: Part, one: MeasureDifference, pair: int, item: int) -> Row:
-    labels = one.labels[item]
-    named = ", ".join(map(plain_label, labels))
-    names = ("first", "second", "difference", "low", "high")
-    return Row(
-        title=f"{one.measure.title}: {named}" if named else one.measure.title,
-        measure=one.measure.name,
-        at=labels,
-        first_at=part.pairs[pair][0],
-        second_at=part.pairs[pair][1],
-        **{name: float(getattr(one.found, name)[pair, item]) for name in names},
-        q=float(one.q[pair, item]),
-        effect=float(one.effect[pair, item]),
-    )
-
-
-def _cells(row: Row) -> list[Any]:
-    values = vars(row) | {"at": ", ".join(row.at)}
-    return ["" if value != value else value for value in values.values()]

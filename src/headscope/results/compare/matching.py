@@ -14,7 +14,7 @@ seed permutes them. In a network, in its fine-tuned and in its quantised copy he
 the same head. How two runs relate says which it is, and whether they read the same texts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,17 +37,6 @@ FAR = 1e6  # distance of heads of which nothing in common is known
 ALIKE = 0.5  # correlation of the embeddings' sketches; that of two strangers is about 0 ± 0.06
 # What changes how a run is computed, not what is computed.
 CIRCUMSTANCES = frozenset({"batch_tokens", "shard_sentences", "attention"})
-
-
-@dataclass(frozen=True)
-class Profiles:
-    """The heads of two networks by what both runs measured; NaN is unknown."""
-
-    first: tuple[Head, ...]
-    second: tuple[Head, ...]
-    columns: tuple[str, ...]  # slices, NAME~LABEL
-    first_values: Float[np.ndarray, "head column"]
-    second_values: Float[np.ndarray, "head column"]
 
 
 @dataclass(frozen=True)
@@ -89,31 +78,27 @@ class Matching:
 
 def match_heads(first: xr.Dataset, second: xr.Dataset) -> Matching:
     """The heads of two results paired by what they do, of whatever shapes the networks are."""
-    profiles = shared_profiles(first, second)
-    distances = _distances(profiles.first_values, profiles.second_values)
-    left, right = _assign(distances)
-    strange = _strange_distances(profiles.first_values, profiles.second_values)
+    columns, profiles, others = shared_profiles(first, second)
+    heads, partners = heads_of(first), heads_of(second)
+    distances = _distances(profiles, others)
+    left, right = _cheapest(distances)
+    comparable = distances[left, right] < FAR
+    left, right = left[comparable], right[comparable]
+    strange = _strange_distances(profiles, others)
     near = distances[left, right]
     # The match itself is counted as one of the strangers': no chance is shown as 0.
     chance = (np.searchsorted(strange, near, side="right") + 1) / (strange.size + 1)
     matches = [
-        Match(profiles.first[i], profiles.second[j], *map(float, numbers))
+        Match(heads[i], partners[j], *map(float, numbers))
         for i, j, *numbers in zip(left, right, near, chance, q_values(chance), strict=True)
     ]
-    matches.sort(key=lambda match: (match.distance, match.first))
     return Matching(
-        tuple(matches),
-        _without(profiles.first, left),
-        _without(profiles.second, right),
-        profiles.columns,
+        tuple(sorted(matches, key=lambda match: (match.distance, match.first))),
+        tuple(head for place, head in enumerate(heads) if place not in left),
+        tuple(head for place, head in enumerate(partners) if place not in right),
+        columns,
         float(distances[distances < FAR].mean()),
     )
-
-
-def _assign(distances: Float[np.ndarray, "head other"]) -> tuple[np.ndarray, np.ndarray]:
-    left, right = _cheapest(distances)
-    known = distances[left, right] < FAR
-    return left[known], right[known]
 
 
 def _cheapest(distances: Float[np.ndarray, "head other"]) -> tuple[np.ndarray, np.ndarray]:
@@ -138,8 +123,13 @@ def _strange_distances(
     return np.sort(np.concatenate(found))
 
 
-def shared_profiles(first: xr.Dataset, second: xr.Dataset) -> Profiles:
-    """What both runs know of most heads, without slices that one lacks or that never vary."""
+def shared_profiles(
+    first: xr.Dataset, second: xr.Dataset
+) -> tuple[tuple[str, ...], Float[np.ndarray, "head column"], Float[np.ndarray, "other column"]]:
+    """What both runs know of most heads, without slices that one lacks or that never vary.
+
+    The slices as NAME~LABEL, and their standardised values in either run; NaN is unknown.
+    """
     a, b = _table(first), _table(second)
     shared = [name for name in a if name in b]
     if not shared:
@@ -151,9 +141,7 @@ def shared_profiles(first: xr.Dataset, second: xr.Dataset) -> Profiles:
     if known.sum() < FEWEST_SLICES:
         raise _too_few()
     middle, spread = middle[known], spread[known]
-    return Profiles(
-        heads_of(first),
-        heads_of(second),
+    return (
         tuple(name for name, keep in zip(shared, known, strict=True) if keep),
         (left[:, known] - middle) / spread,
         (right[:, known] - middle) / spread,
@@ -199,10 +187,6 @@ def _distances(
         return np.where(count > 0, np.sqrt(np.maximum(squares, 0) / count), FAR)
 
 
-def _without(heads: Sequence[Head], taken: np.ndarray) -> tuple[Head, ...]:
-    return tuple(head for place, head in enumerate(heads) if place not in set(taken.tolist()))
-
-
 @dataclass(frozen=True)
 class Relation:
     """What two runs have in common, with the reasons in words."""
@@ -218,14 +202,35 @@ class Relation:
 def relate(first: Run, second: Run) -> Relation:
     """How two runs relate, from their run.json and results."""
     same_texts, texts = _texts(first, second)
-    one_lineage, networks = _networks(first, second)
-    same_shape, same_network = _shape(first) == _shape(second), _are_one(first, second)
+    shapes = [tuple(run.data.sizes.get(dim, 0) for dim in GRID) for run in (first, second)]
+    a, b = (_model(run) for run in (first, second))
+    same_shape = shapes[0] == shapes[1]
+    fingerprint = a.get("fingerprint")
+    same_network = same_shape and bool(fingerprint) and fingerprint == b.get("fingerprint")
+    alike = likeness(a.get("sketch"), b.get("sketch"))
+    one_lineage = same_network or (same_shape and (alike or 0) > ALIKE)
+    correlation = f"{alike or 0:.2f}".replace("-", "−")
+    if not same_shape:
+        sizes = [" × ".join(map(str, shape)) for shape in shapes]
+        networks = (
+            f"Two networks of {sizes[0]} and {sizes[1]} layers × heads: a head's number does "
+            "not say which head of the other network it belongs to."
+        )
+    elif same_network:
+        networks = "One network: compared head with head."
+    elif alike is None:
+        networks = (
+            "Whether the networks are of one lineage is not known: their runs hold no sketch of "
+            "the embeddings. Head numbers are not taken to mean the same."
+        )
+    elif one_lineage:
+        networks = f"One lineage: the embeddings correlate {correlation}, so head with head."
+    else:
+        networks = (
+            f"Two networks trained apart: the embeddings correlate {correlation}, and head "
+            "numbers of such networks mean nothing to each other."
+        )
     return Relation(same_texts, one_lineage, same_shape, same_network, texts, networks)
-
-
-def _are_one(first: Run, second: Run) -> bool:
-    fingerprint = _model(first).get("fingerprint")
-    return bool(fingerprint) and fingerprint == _model(second).get("fingerprint")
 
 
 def _texts(first: Run, second: Run) -> tuple[bool, str]:
@@ -256,55 +261,17 @@ def _drawn(run: Run) -> tuple[str, Mapping[str, Any]] | None:
     return str(known["corpus"]), run_options(run.data)
 
 
-def _networks(first: Run, second: Run) -> tuple[bool, str]:
-    a, b = _model(first), _model(second)
-    shapes = [" × ".join(map(str, _shape(each))) for each in (first, second)]
-    if _shape(first) != _shape(second):
-        return False, (
-            f"Two networks of {shapes[0]} and {shapes[1]} layers × heads: a head's number does "
-            "not say which head of the other network it belongs to."
-        )
-    if _are_one(first, second):
-        return True, "One network: compared head with head."
-    alike = likeness(a.get("sketch"), b.get("sketch"))
-    if alike is None:
-        return False, (
-            "Whether the networks are of one lineage is not known: their runs hold no sketch of "
-            "the embeddings. Head numbers are not taken to mean the same."
-        )
-    said = f"{alike:.2f}".replace("-", "−")
-    if alike > ALIKE:
-        return True, f"One lineage: the embeddings correlate {said}, so head with head."
-    return False, (
-        f"Two networks trained apart: the embeddings correlate {said}, and head numbers of "
-        "such networks mean nothing to each other."
-    )
-
-
 def likeness(first: object, second: object) -> float | None:
     """Correlation of two sketches of embeddings; None where one is missing or says nothing."""
-    a, b = _numbers(first), _numbers(second)
-    if a is None or b is None or a.size != b.size or a.size < 2:
-        return None
-    if not (np.ptp(a) > 0 and np.ptp(b) > 0):
-        return None
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def _numbers(sketch: object) -> np.ndarray | None:
-    if not isinstance(sketch, str) or not sketch:
-        return None
     try:
-        found = np.array([float(number) for number in sketch.split()])
+        a, b = (np.array(str(sketch).split(), dtype=float) for sketch in (first, second))
     except ValueError:
         return None
-    return found if np.isfinite(found).all() else None
+    if a.size != b.size or a.size < 2 or not np.isfinite([a, b]).all():
+        return None
+    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else None
 
 
 def _model(run: Run) -> Mapping[str, Any]:
-    found = run.about.get("model")
-    return found if isinstance(found, dict) else {}
-
-
-def _shape(run: Run) -> tuple[int, ...]:
-    return tuple(run.data.sizes.get(dim, 0) for dim in GRID)
+    model = run.about.get("model")
+    return model if isinstance(model, dict) else {}
