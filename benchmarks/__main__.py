@@ -4,8 +4,8 @@ python -m benchmarks                  all of them
 python -m benchmarks study memory     some of them; the page keeps the other sections
 
 A benchmark that needs something absent says so in its section. Tables of a GPU are made on another
-machine and kept in benchmarks/gpu, the first line being the command; what was tried where an aim is
-missed is in benchmarks/notes. Both are pasted into the page.
+machine and kept in benchmarks/gpu: a title, the command, and what it printed. Aims, and whether
+they are met, are in benchmarks/notes; a benchmark with several tables has its notes after the last.
 """
 
 import pkgutil
@@ -112,36 +112,40 @@ def measure(section: Section) -> str:
     """One benchmark as a section of the page; it is printed as it goes."""
     print(f"\n== {section.command}", flush=True)
     start = time.perf_counter()
-    command = [sys.executable, "-m", f"benchmarks.{section.module}", *section.arguments]
-    found = _run(command)
-    print(found, f"({time.perf_counter() - start:.0f} s)", sep="\n", flush=True)
-    return _text(section.title, section.command, found, section.module)
+    output = _run([sys.executable, "-m", f"benchmarks.{section.module}", *section.arguments])
+    print(output, f"({time.perf_counter() - start:.0f} s)", sep="\n", flush=True)
+    of_module = [other for other in sections() if other.module == section.module]
+    notes = _notes(section.module) if section == of_module[-1] else ""
+    return _text(section.title, section.command, output, notes)
 
 
 def _run(command: list[str]) -> str:
     """What a benchmark prints, or why it could not run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return f"Not measured: it took longer than {LIMIT} s here."
-    if done.returncode == 0:
-        return done.stdout.strip()
-    last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    return f"{done.stdout}\nNot measured here: {last}".strip()
+    if process.returncode == 0:
+        return process.stdout.strip()
+    last = (process.stderr.strip().splitlines() or ["no reason given"])[-1]
+    return f"{process.stdout}\nNot measured here: {last}".strip()
 
 
-def _text(title: str, command: str, found: str, notes: str) -> str:
-    path = HERE / "notes" / f"{notes}.md"
-    said = f"\n{path.read_text(encoding='utf-8').strip()}\n" if path.exists() else ""
-    return f"\n## {title}\n\n`{command}`\n\n```text\n{found}\n```\n{said}"
+def _notes(module: str) -> str:
+    path = HERE / "notes" / f"{module}.md"
+    return f"\n{path.read_text(encoding='utf-8').strip()}\n" if path.exists() else ""
+
+
+def _text(title: str, command: str, output: str, notes: str) -> str:
+    return f"\n## {title}\n\n`{command}`\n\n```text\n{output}\n```\n{notes}"
 
 
 def gpu_sections() -> list[str]:
     """The tables that were made on a GPU: a title, the command, and what it printed."""
-    made = []
+    made: list[str] = []
     for path in sorted((HERE / "gpu").glob("*.txt")):
-        title, command, found = path.read_text(encoding="utf-8").split("\n", 2)
-        made.append(_text(f"GPU: {title}", command, found.strip(), path.stem))
+        title, command, output = path.read_text(encoding="utf-8").split("\n", 2)
+        made.append(_text(f"GPU: {title}", command, output.strip(), _notes(path.stem)))
     return made
 
 
