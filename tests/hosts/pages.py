@@ -1,4 +1,4 @@
-"""What hosts show: views of a bundled model, by each host's own recipe from docs/views.md."""
+"""What hosts show: views of a bundled model, by each host's own recipe from docs/embedding.md."""
 
 TEXT = "The old cat sat on the mat. The old cat was tired, so the old dog barked."
 

@@ -22,7 +22,7 @@ from tests.references.small_works import Add
 FILE = "sums.json"
 SELF_SHARE = Measure(
     "self_share",
-    title="Attention to oneself",
+    title="Attention to the token itself",
     meaning="Share of its attention that a token pays to itself.",
     formula="Σ a[i, i] / Σ a[i, j]",
     reference="none",

@@ -74,7 +74,7 @@ def self_metrics(setup):
 
 MINE = Study(
     name="mine",
-    title="Attention to oneself",
+    title="Attention to the token itself",
     citation="Nobody (2026), Nothing",
     question="Which heads look at the token itself?",
     inputs=(InputKind(sentence_inputs, (Question(("self_share",), self_metrics),)),),

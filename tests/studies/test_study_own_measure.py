@@ -23,7 +23,7 @@ from headscope.studies.study import Study
 
 SELF = Measure(
     name="self_share",
-    title="Attention to oneself",
+    title="Attention to the token itself",
     meaning="Share of its attention that a token pays to itself.",
     formula="Σ a[i,i] / Σ a[i,j]",
     reference="made up",
@@ -47,7 +47,7 @@ def self_metrics(setup):
 
 STUDY = Study(
     name="self",
-    title="Attention to oneself",
+    title="Attention to the token itself",
     citation="",
     question="Which heads look at the token itself?",
     inputs=(InputKind(sentence_inputs, (Question(("self_share",), self_metrics),)),),
@@ -72,7 +72,7 @@ def test_a_measure_declared_beside_its_metric_is_in_the_explorer(tmp_path: Path)
     [entry] = visitor.get("/api/runs/run").json()["measures"]
     assert (entry["name"], entry["title"], entry["errors"]) == (
         "self_share",
-        "Attention to oneself",
+        "Attention to the token itself",
         True,
     )
     picture = visitor.get("/api/runs/run/measures/self_share").json()

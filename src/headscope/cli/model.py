@@ -23,7 +23,7 @@ DeviceMap = Annotated[
     ),
 ]
 Quantization = Annotated[
-    str | None, typer.Option(metavar="int8|int4", help="Store the weights in few bits.")
+    str | None, typer.Option(metavar="int8|int4", help="Quantize the weights.")
 ]
 
 

@@ -195,7 +195,7 @@ def shard_sentences(model: Model) -> int:
 
 
 def shards_of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
-    """Whole documents with at least so many sentences; only very long ones are cut."""
+    """Documents with at least that many sentences in all; only very long ones are cut."""
     index = begin = end = 0
     for start, stop in documents_of(corpus):
         for cut in (*range(start + LONGEST * size, stop, LONGEST * size), stop):

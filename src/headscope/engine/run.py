@@ -13,8 +13,7 @@ One process at a time works on a run.
 
 The operating system holds the lock and lets it go when the process ends, however it ends: there is
 nothing to clean up after a crash. A run at a URL is not locked, for object stores have no locks;
-whoever starts two studies into one URL computes the same pieces twice, and each is still written in
-one step.
+two studies of one URL compute the same pieces twice, and each piece is still written in one step.
 """
 
 import hashlib

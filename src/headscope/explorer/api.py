@@ -226,7 +226,7 @@ def file_routes() -> list[BaseRoute]:
 
 
 def _http_error(request: Request, error: Exception) -> Response:
-    """A sentence as JSON; whoever follows a wrong link with a browser gets a page."""
+    """A sentence as JSON, or a page for a browser that follows a wrong link."""
     assert isinstance(error, HTTPException)
     if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
         page = files("headscope").joinpath("static", "explorer", "lost.html")

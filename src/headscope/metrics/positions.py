@@ -74,7 +74,7 @@ def _declare(
 
 SELF_SHARE = _declare(
     "self_share",
-    "Attention to oneself",
+    "Attention to the token itself",
     "itself",
     "Σ a[i, i] / number of tokens i",
     f"{HEADVIS}: mean of the diagonal",
@@ -148,7 +148,7 @@ def to_delimiters(layer: Layer) -> Terms:
 
 
 def _per_row(layer: Layer, paid: Float[Tensor, "batch head"], without: int = 0) -> Terms:
-    """What is paid, and how many rows can pay it: all of an input but so many."""
+    """The attention paid, and how many rows can pay it."""
     rows = (layer.batch.mask.sum(1) - without).clamp(min=0)
     return paid[..., None], rows[:, None, None].expand(-1, paid.shape[1], -1).to(paid.dtype)
 
@@ -221,7 +221,7 @@ def entropy(grid: Grid) -> Ratio:
 
 
 def distance_histogram(grid: Grid, tokens: int) -> Ratio:
-    """Share of attention by separation, of inputs of at most so many tokens."""
+    """Share of attention by separation, of inputs up to a length."""
     axis = Axis("separation", separation_starts(tokens))
 
     def terms(layer: Layer) -> Terms:

@@ -210,7 +210,7 @@ def repetitions(grid: Grid, period: int, start: int) -> tuple[Ratio, ...]:
 
 
 def repetition_score(back: int, period: int, start: int, layer: Layer) -> Values:
-    """Mean weight of the queries in the second half on the key so many tokens back."""
+    """Mean weight of the queries in the second half on the key that many tokens back."""
 
     def find_pairs() -> Pairs:
         texts, device = len(layer.batch.mask), layer.batch.mask.device

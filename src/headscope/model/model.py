@@ -272,7 +272,7 @@ class Model:
     ) -> Any:
         """Run the network and show its layers to the observer, in order and one at a time.
 
-        With a `block` every layer is shown so many query rows at a time, computed by the model's
+        With a `block` every layer is shown that many query rows at a time, computed by the model's
         own function, which takes memory for block × tokens instead of tokens × tokens.
 
         An encoder–decoder model runs its encoder alone if the batch has no target.

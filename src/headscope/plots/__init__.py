@@ -102,7 +102,7 @@ def page_width(natural: float) -> float:
 
 
 def fit_columns(most: int, natural: float, least: float) -> int:
-    """How many panels stand side by side: at most so many, each of at least so many inches."""
+    """How many panels stand side by side, given their largest number and least width in inches."""
     room = page_width(most * natural)
     return most if room >= most * natural else max(1, min(most, int(room / least)))
 

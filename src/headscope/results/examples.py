@@ -72,7 +72,7 @@ def relation_kind(relation: str) -> str:
 
 
 def distance_kind(tokens: float) -> str:
-    """The name of the pairs that are about so many tokens apart."""
+    """The name of the pairs at about that distance in tokens."""
     apart = max(1, round(tokens))
     low, high = next(ends for ends in DISTANCES if ends[1] is None or apart <= ends[1])
     far = f"{low} or more" if high is None else str(low) if low == high else f"{low}–{high}"

@@ -48,7 +48,7 @@ DERIVED = (
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a value is held against: another variable, or an attribute, of the same result.
+    """What a value is compared with: another variable, or an attribute, of the same result.
 
     `best_over` names a dimension over which the best value counts, such as the best fixed offset;
     `means` may then hold `{}` for the label of that best value.
@@ -179,7 +179,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class BaselineValue:
-    """The number that a slice is held against, and what it is in words."""
+    """The number that a slice is compared with, and what it is in words."""
 
     value: float
     means: str
@@ -298,7 +298,7 @@ def number(value: Any) -> float | None:
 
 
 def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:
-    """What a slice is held against in the same run; None where the study measured nothing."""
+    """What a slice is compared with in the same run; None where the study measured nothing."""
     found = (_value(result, each, chosen.at) for each in chosen.measure.baselines)
     return next((each for each in found if each is not None), None)
 
@@ -306,7 +306,7 @@ def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:
 def baseline_of_head(
     result: xr.Dataset, chosen: Slice, own: Baseline, head: Head
 ) -> BaselineValue | None:
-    """What one head is held against, of a baseline in which every head has its own value."""
+    """What one head is compared with, of a baseline in which every head has its own value."""
     return _value(result[[own.variable]].sel(head._asdict()), own, chosen.at)
 
 

@@ -155,7 +155,7 @@ def read_statements(result: xr.Dataset) -> Statements:
     return _parse(text) if isinstance(text, str) else _parse.__wrapped__(text)
 
 
-@lru_cache(maxsize=4)  # whoever shows a run asks several times, and a check of every value is slow
+@lru_cache(maxsize=4)  # a page asks several times, and checking every value is slow
 def _parse(text: object) -> Statements:
     what = "What the result says of itself"
     said = read_json(text, Statements, what)

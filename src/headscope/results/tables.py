@@ -2,7 +2,7 @@
 
 A maker of rows puts typed cells into them: a plain number or text, an `Interval`, a `Measured`
 value with its margin of error, the name of a head, a note. The columns of the stored table follow
-from them, so that whoever shows a table reads types and never what a column is called.
+from them, so that pages and reports read types and never what a column is called.
 
 As CSV a spreadsheet opens them as data: no text in them is taken for a formula.
 """

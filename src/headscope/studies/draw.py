@@ -13,7 +13,7 @@ LONG = 40  # characters of a sentence that is hardly written twice
 def draw_sentences(
     corpus: Corpus, sentences: int | None, seed: int, options: Mapping[str, Any]
 ) -> Corpus:
-    """A sample of so many sentences, or the corpus itself if it has no more.
+    """A sample of that many sentences, or the corpus itself if it has no more.
 
     With a context inputs are documents, of which whole ones are drawn.
     """
@@ -25,7 +25,7 @@ def draw_sentences(
 
 
 def draw_documents(corpus: Corpus, sentences: int, seed: int) -> Corpus:
-    """Whole documents drawn until they have so many sentences, in corpus order."""
+    """Documents drawn until they have that many sentences, in corpus order."""
     documents = documents_of(corpus)
     drawn: list[tuple[int, int]] = []
     for document in Random(seed).sample(documents, len(documents)):

@@ -147,7 +147,7 @@ class _Spans:
         return cls(_numbered(offsets), spans[:, 0], spans[:, 1])
 
     def outside(self, sizes: Int[np.ndarray, "sentence"]) -> Bool[np.ndarray, "span"]:
-        """Spans that are not in a text of so many characters."""
+        """Spans that are not in a text of that many characters."""
         return (self.start < 0) | (self.start > self.end) | (self.end > sizes[self.sentence])
 
 

@@ -76,9 +76,9 @@ def read_corpus(
     column of Parquet or Arrow, a dataset, "-" for standard input) becomes sentences as `layout`
     says: "sentences" (one per line, the default of .txt and .jsonl), "running" (cut by rules, the
     default of everything else), "paragraphs" (lines kept whole) or "documents" (texts kept whole).
-    `column` holds the text of a table; `documents` reads only so many of raw text. `fused` is for
-    .conllu, whose words written as one ("du" = de + le) are taken as one ("merge") or kept apart
-    with one span ("keep").
+    `column` holds the text of a table; `documents` limits how many documents of raw text are read.
+    `fused` is for .conllu, whose words written as one ("du" = de + le) are taken as one ("merge")
+    or kept apart with one span ("keep").
     """
     _check_choice("fused", fused, get_args(Fused))
     if layout is not None:
@@ -120,7 +120,7 @@ def cache_directory() -> Path:
 
 
 def _first_documents(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
-    """The sentences of so many documents, or of all; what follows is not read."""
+    """The sentences of the first `documents` documents, or of all; what follows is not read."""
     for _, run in islice(groupby(sentences, key=attrgetter("document")), documents):
         yield from run
 

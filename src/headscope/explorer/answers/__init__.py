@@ -1,4 +1,4 @@
-"""What is said of runs, whoever asks: the server answers with it, a site has it in files.
+"""JSON answers about runs, shared by the server and the static site.
 
 What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
 """
@@ -296,7 +296,7 @@ def compared_specs(a: OpenRun, b: OpenRun) -> list[str]:
     return [spec for spec in specs(a) if spec in common and spec.split("~")[0] in found.measures]
 
 
-@lru_cache(maxsize=4)  # whoever asks for one slice asks for the others next
+@lru_cache(maxsize=4)  # a page that shows one slice shows the others next
 def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, sent.Difference]:
     """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)

@@ -79,5 +79,5 @@ def switch_off(
 
 
 def repeat(batch: Batch, copies: int) -> Batch:
-    """The texts of a batch, all of them so many times."""
+    """The texts of a batch, repeated that many times."""
     return batch.part(torch.arange(len(batch)).repeat(copies))

@@ -1,4 +1,4 @@
-"""Weights in few bits: by which library they are stored so, and what it did to a network."""
+"""Quantized weights: which library stores them, and what it did to a network."""
 
 from dataclasses import dataclass
 from importlib import import_module

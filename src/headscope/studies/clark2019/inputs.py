@@ -62,7 +62,7 @@ def segments_of(corpus: Corpus, words: int) -> Segments:
 def draw_segments(
     corpus: Corpus, count: int | None, seed: int, options: Mapping[str, Any]
 ) -> Corpus:
-    """A sample of so many segments, or the corpus itself if it has no more."""
+    """A sample of that many segments, or the corpus itself if it has no more."""
     if count is None:
         return corpus
     segments = segments_of(corpus, options["max_tokens"])
@@ -102,7 +102,7 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
 
 
 def cut_segment(tokens: Tokens, longest: int, coin: Random) -> Tokens:
-    """At most so many tokens, as the paper's released code cuts.
+    """At most that many tokens, as the paper's released code cuts.
 
     One token after the other is taken from the longer half, the second where both are equal: the
     first or the last one, as the coin falls. Delimiters stay.

@@ -174,7 +174,7 @@ def _inputs(setup: Setup, passages: Sequence[Passage], numbers: frozenset[int] |
 
 
 def _cut(setup: Setup, row: int, tokens: int, room: int, skipped: Counter[str]) -> Iterator[Window]:
-    """The inputs of a passage of so many tokens; what is left out is counted."""
+    """The inputs of a passage, given its number of tokens; what is left out is counted."""
     full, remainder = divmod(tokens, room)
     for ordinal in range(full):
         yield Window(row, ordinal, ordinal * room, (ordinal + 1) * room)

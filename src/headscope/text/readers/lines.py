@@ -29,7 +29,7 @@ UNREADABLE = (OSError, ValueError, KeyError, pa.ArrowException, *_BROKEN)  # of 
 
 
 class LineError(Exception):
-    """What is wrong in a file, on a line if it has lines; whoever knows the file adds its name."""
+    """What is wrong in a file, and on which line; the caller adds the name of the file."""
 
     def __init__(self, problem: str, line: int = 0) -> None:
         super().__init__(problem)

@@ -134,7 +134,7 @@ def families(text: str, *, embedded: bool = True) -> list[str]:
     """Font families in the order to try, so that every letter of `text` is found in one of them.
 
     Letters that no installed font has are reported where the file needs their shapes (`embedded`);
-    an SVG holds the text and is set in the fonts of whoever opens it.
+    an SVG holds the text and is set in the fonts of the machine that shows it.
     """
     missing = {char for char in label(text) if not char.isspace()} - _letters_of(_FIRST)
     chosen = [_FIRST]
