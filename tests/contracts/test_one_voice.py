@@ -27,6 +27,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the same model that says other things of its heads."""
+    path = tmp_path_factory.mktemp("runs") / "other"
+    return write_run(path, "own", seed=1, described=True)
+
+
+@pytest.fixture(scope="module")
 def sentences(run: Path) -> Sentences:
     """The sentences that the run stores."""
     result = load(run)
@@ -73,3 +80,24 @@ def test_a_site_says_them(run: Path, sentences: Sentences, tmp_path: Path) -> No
     )
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in sentences.items()}
     assert [name for name, text in quoted.items() if text not in written] == []
+
+
+def test_of_two_runs_of_one_model_every_page_says_what_one_of_them_says(
+    run: Path, other: Path, sentences: Sentences, tmp_path: Path
+) -> None:
+    left_out = [str(text) for text in load(other)["description"].values.ravel()]
+    assert not {*left_out} & {*sentences.values()}
+    library = Library([run, other])
+    visitor = TestClient(create_app(library, Texts(None, None)), base_url="http://127.0.0.1")
+    for slug in library.slugs:
+        places = visitor.get(f"/api/runs/{slug}/map").json()["cells"]
+        assert {cell["name"]: cell["sentence"] for cell in places} == sentences
+        assert visitor.get(f"/api/runs/{slug}/heads/L0H0").json()["looks"] == sentences["L0H0"]
+    report = hs.report(run, other, out=tmp_path / "both.html", formats=["png"])
+    page = unescape(report.read_text(encoding="utf-8"))
+    hs.site([run, other], tmp_path / "site")
+    files = sorted((tmp_path / "site").rglob("*.js*"))
+    site = "".join(file.read_text(encoding="utf-8") for file in files)
+    assert all(sentence in page for sentence in sentences.values())
+    for sentence in left_out:
+        assert sentence not in page and json.dumps(sentence, ensure_ascii=False) not in site

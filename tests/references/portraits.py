@@ -43,7 +43,7 @@ def with_portraits(data: xr.Dataset, seed: int = 0) -> xr.Dataset:
     random = np.random.default_rng(seed)
     shape = (data.sizes["layer"], data.sizes["head"])
     heads = [Head(int(n), int(h)) for n in data["layer"].values for h in data["head"].values]
-    descriptions = [_description(head, place) for place, head in enumerate(heads)]
+    descriptions = [_description(head, place + seed) for place, head in enumerate(heads)]
     is_even = np.array([each.group == "even" for each in descriptions]).reshape(shape)
     by = random.dirichlet(np.ones(len(SHARES) + 1), shape)[..., :-1]
     texts = {

@@ -13,7 +13,8 @@ from headscope.cli import app
 from headscope.errors import RunError
 from headscope.head import Head
 from headscope.results.describe import PORTRAIT
-from headscope.results.heads import changed_heads, choose_heads, describe_heads
+from headscope.results.heads import changed_heads, choose_heads, describe_heads, pool
+from headscope.results.run import read_finished
 from headscope.results.statements import Statements, write_statements
 from tests.references.described import NAMES, with_descriptions
 from tests.references.grouped import write_run
@@ -69,6 +70,21 @@ def test_runs_of_one_model_describe_a_head_once_by_the_run_that_knows_most(tmp_p
     table = hs.heads(few, many)
     assert table["head"].is_unique
     assert set(table["name"]) == {"previous token"}
+    pooled = pool([read_finished(few), read_finished(many)])
+    assert (pooled[0].data[PORTRAIT] == pooled[1].data[PORTRAIT]).all()
+
+
+def test_what_it_costs_to_lose_a_head_stands_beside_its_sentence(tmp_path: Path) -> None:
+    plain = make_run(tmp_path / "plain", list(NAMES))
+    result = with_descriptions(empty(), list(NAMES), EXPLAINED)
+    costs = np.array([[0.2, 0, 0, 0, 0], [0, 0, 0, 0, 0.0]])
+    measured = result.assign(mean_replacement=(("layer", "head"), costs))
+    losses = write_run(tmp_path / "losses", write_statements(measured, Statements()))
+    cost = "Replaced by its mean, the loss rises by 0.2 nats per predicted token; the median head "
+    assert hs.heads(plain, losses)["cost"][0] == cost + "costs 0."
+    printed = CliRunner().invoke(app, ["heads", str(plain), str(losses)]).stdout.splitlines()
+    assert printed[0].endswith(f"(98 % of its weight). {cost}costs 0.")
+    assert set(hs.heads(plain)["cost"]) == {None}
 
 
 def test_the_command_prints_the_sentences_of_the_run(tmp_path: Path) -> None:

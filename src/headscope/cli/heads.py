@@ -46,7 +46,7 @@ def heads(
 
     models = describe_runs([read_finished(run) for run in runs])
     answer = []
-    for name, described in models.items():
+    for name, described in models:
         chosen = choose_heads(described, role=role, layer=layer, order=cast("Order", sort))
         answer.append({"model": name, "summary": described.summary, "heads": chosen})
         if not as_json:
@@ -60,6 +60,6 @@ def heads(
 
 
 def _line(head: "MapCell") -> str:
-    """The sentence behind the share that is explained."""
+    """The sentence behind the share that is explained, and what it costs to lose the head."""
     share = "even" if head.explained is None else f"{100 * head.explained:.0f} %"
-    return f"{share:>5}  {head.sentence}"
+    return f"{share:>5}  {head.sentence}{f' {head.cost}' if head.cost else ''}"

@@ -16,6 +16,7 @@ from headscope.reports.page import Chapter, ShownFigure, published_in, render
 from headscope.reports.tables import ShownTable, show_table, to_latex
 from headscope.results.examples import ANY, counts_itself, exemplars_of, marks_word_pieces
 from headscope.results.head_map import map_heads
+from headscope.results.heads import pool
 from headscope.results.inspection import said as said_of
 from headscope.results.ranks import check_heads
 from headscope.results.records import EXAMPLES
@@ -64,7 +65,7 @@ def report(
     are those of the tables in LaTeX, ("all",) for all; by default those that fit a paper's column.
     """
     look = _look(width, font, FORMATS if formats is None else formats, columns)
-    runs = [read_finished(place) for place in (run, *more)]
+    runs = pool([read_finished(place) for place in (run, *more)])
     page = runs[0].path / "report.html" if out is None else find_place(out)
     asked = [_asked(heads, opened) for opened in runs]
     declared = find_study(study) if isinstance(study, str) else study

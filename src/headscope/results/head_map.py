@@ -47,6 +47,7 @@ class MapCell:
     margin: float | None  # half of the 95 % interval of that
     sentence: str
     bars: tuple[tuple[float, ...], ...]  # mean weight by ink and place; nothing in older runs
+    cost: str | None = None  # what replacing the head by its mean costs, where that was measured
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ map of heads (`headscope.results.head_map`) has them, too.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,15 +13,25 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.head import Head
+from headscope.head import Head, read_head
+from headscope.results.cost import REPLACED, cost_sentence
 from headscope.results.dataset import left_out, read_attribute
+from headscope.results.describe import PORTRAIT
+from headscope.results.evidence import EVIDENCE, MATRIX, NULL_NAMES, PROFILE
 from headscope.results.head_map import HeadMap, MapCell, map_heads
 from headscope.results.measure import RoleGroup
 from headscope.results.run import Run, read_finished
 
 Order = Literal["explained", "layer", "role"]
 GROUPS: tuple[str, ...] = get_args(RoleGroup)
-COLUMNS = ("head", "layer", "number", "name", "group", "share", "explained", "margin", "sentence")
+COLUMNS = ("head", "layer", "number", "name", "group", "share", "explained", "margin", "sentence",
+           "cost")  # fmt: skip
+# What is said of heads, and what shows it.
+POOLED = (
+    PORTRAIT, "description", "behaviour", PROFILE, MATRIX, EVIDENCE,
+    *(f"{name}{end}" for name in ("explained", "explained_rest", "explained_by", "explained_only")
+      for end in ("", "_se", "_numerator", "_denominator")),
+)  # fmt: skip
 
 
 def heads(
@@ -30,29 +40,57 @@ def heads(
     """What each head looks at, as a table with a row for each head.
 
     Runs of one model are read together: every head has the description of the run whose portraits
-    know most. `role` keeps the heads with this name, group or word, `layer` those of one layer;
-    `sort` is layer, role or explained.
+    know most; `cost` says what replacing it by its mean costs, where a run measured it. `role`
+    keeps the heads with this name, group or word, `layer` those of one layer; `sort` is layer, role
+    or explained.
     """
     rows: list[dict[str, Any]] = []
-    for model, described in describe_runs([read_finished(run) for run in runs]).items():
+    for model, described in describe_runs([read_finished(run) for run in runs]):
         chosen = choose_heads(described, role=role, layer=layer, order=sort)
         rows += [{"model": model, **row} for row in rows_of(chosen)]
     return pd.DataFrame(rows)
 
 
-def describe_runs(runs: Sequence[Run]) -> dict[str, HeadMap]:
-    """The heads of every model that the runs are of, by its name."""
-    models: dict[tuple[str, str], list[Run]] = {}
+def describe_runs(runs: Sequence[Run]) -> list[tuple[str, HeadMap]]:
+    """The heads of every model that the runs are of, with its name."""
+    models: list[tuple[str, HeadMap]] = []
+    for of_model in by_model(runs):
+        heads = describe_heads(richest(of_model).data)
+        measured = next((run.data for run in of_model if REPLACED in run.data), None)
+        if measured is not None:
+            cells = [replace(cell, cost=cost_sentence(measured, read_head(cell.head)))
+                     for cell in heads.cells]  # fmt: skip
+            heads = replace(heads, cells=tuple(cells))
+        models.append((of_model[0].model or "unknown", heads))
+    return models
+
+
+def pool(runs: Sequence[Run]) -> list[Run]:
+    """The runs in their order, the heads of each described by what describes those of its model.
+
+    So a head is called the same on every page, whichever run the page is of.
+    """
+    pooled: dict[Run, Run] = {}
+    for of_model in by_model([run for run in runs if run.result is not None]):
+        source = richest(of_model).data
+        said = {name: source[name] for name in POOLED if name in source}
+        for run in of_model:
+            if PORTRAIT in source and run.data is not source:
+                data = run.data.drop_vars(POOLED, errors="ignore").assign(said)
+                nulls = {NULL_NAMES: source.attrs.get(NULL_NAMES, "[]")}
+                pooled[run] = replace(run, result=data.assign_attrs(nulls))
+    return [pooled.get(run, run) for run in runs]
+
+
+def by_model(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs of every model, told by its weights; those with weighted attention are apart."""
+    models: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
-        models.setdefault(identity_of(run), []).append(run)
-    return {name: describe_heads(richest(of_model).data) for (name, _), of_model in models.items()}
-
-
-def identity_of(run: Run) -> tuple[str, str]:
-    """The name of the model that a run is of, and the fingerprint of its weights."""
-    about = run.about.get("model")
-    mark = about.get("fingerprint") if isinstance(about, dict) else None
-    return run.model or "unknown", str(mark or run.model)
+        about = run.about.get("model")
+        mark = about.get("fingerprint") if isinstance(about, dict) else None
+        reading = str(run.data.attrs.get("weights", "raw"))
+        models.setdefault((str(run.model), str(mark or run.model), reading), []).append(run)
+    return list(models.values())
 
 
 def richest(runs: Sequence[Run]) -> Run:

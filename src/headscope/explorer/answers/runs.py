@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.explorer.wire import ModelFacts, RefusedError, TextLimits
 from headscope.head import Head
+from headscope.results.heads import pool
 from headscope.results.measure import (
     GRID,
     Baseline,
@@ -76,7 +77,9 @@ class Library:
         for path in map(find_run, paths):
             _require_run(path)
             self._paths[_slug(path, self._paths)] = path
-        self._read: dict[str, tuple[Stamp, OpenRun]] = {}
+        self._stamps: dict[str, Stamp] = {}
+        self._read: dict[str, Run] = {}
+        self._opened: dict[str, OpenRun] = {}
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -84,22 +87,24 @@ class Library:
         return tuple(self._paths)
 
     def read_all(self) -> None:
-        """Read every run now, so that the first visitor need not wait."""
-        for slug in self.slugs:
-            self.run(slug)
+        """Read every run that is new or has changed; all have one description of every head."""
+        stamps = {slug: _stamp(path) for slug, path in self._paths.items()}
+        changed = [slug for slug in stamps if stamps[slug] != self._stamps.get(slug)]
+        if changed:
+            self._read |= {slug: read_run(self._paths[slug]) for slug in changed}
+            self._stamps = stamps
+            pooled = pool([self._read[slug] for slug in self._paths])
+            self._opened = {
+                slug: OpenRun(slug, run) for slug, run in zip(self._paths, pooled, strict=True)
+            }
 
     def run(self, slug: str) -> OpenRun:
         """The run of that name, or a RefusedError."""
         if slug not in self._paths:
             known = ", ".join(self._paths) or "none"
             raise RefusedError(404, f"There is no run of that name; the runs are: {known}.")
-        path = self._paths[slug]
-        stamp = _stamp(path)
-        known = self._read.get(slug)
-        if known is None or known[0] != stamp:
-            known = (stamp, OpenRun(slug, read_run(path)))
-            self._read[slug] = known
-        return known[1]
+        self.read_all()
+        return self._opened[slug]
 
 
 @dataclass(frozen=True)

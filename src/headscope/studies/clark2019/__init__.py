@@ -28,11 +28,11 @@ from headscope.studies.clark2019.probes import inputs as words
 from headscope.studies.clark2019.probes import tables as word_tables
 from headscope.studies.clark2019.probes.inputs import TREES
 from headscope.studies.clark2019.published import BROAD_ENTROPY, OF_MEASURES
-from headscope.studies.clark2019.tables import OTHER
 from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, Option, say_errors, say_words
 from headscope.studies.study import Study
 from headscope.studies.untrained import UNTRAINED
 
+OTHER = "other"  # the behaviour of a head without a clear one
 # Of metrics that may find nothing to count: the count, the variables made of it, and the reason.
 COUNTED = (
     (

@@ -7,12 +7,10 @@ import xarray as xr
 
 from headscope.head import name_in_paper
 from headscope.observe.batch import SPECIAL
-from headscope.results.ranks import names_where
 from headscope.results.statements import Tabulation
 from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.clark2019.figures import measured_offsets, name_offset
 
-OTHER = "other"  # the behaviour of a head without a clear one
 WHOLE = (
     "entropy",
     "entropy_from_cls",
@@ -54,28 +52,7 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
     ]
 
 
-def behaviour_rows(result: xr.Dataset) -> list[Row]:
-    """One row per behaviour: which heads have it, and how many; first those without any."""
-    labels = result["behaviour"].transpose("layer", "head").values
-    known = sorted({*labels.ravel().tolist()} - {OTHER})
-    rows: list[Row] = []
-    for label in (OTHER, *known) if (labels == OTHER).any() else known:
-        names = names_where(result, labels == label)
-        which = "no clear pattern" if label == OTHER else ", ".join(names)
-        rows.append({"behaviour": label, "heads": len(names), "which": which})
-    return rows
-
-
 TABLES = (
-    Tabulation(
-        "behaviours",
-        "Behaviours",
-        "What heads look at by their portraits; without portraits heads whose values exceed the "
-        "thresholds of the paper's released notebook, of several the later in the order next, "
-        "previous, broad, [CLS], [SEP], punctuation.",
-        ("behaviour",),
-        behaviour_rows,
-    ),
     Tabulation(
         "layers",
         "Layers",
