@@ -35,8 +35,7 @@ def describe(answers: Sequence[Answer]) -> Schema:
     *sent, refusal, request = found
     paths: Schema = {"/api/trace": {"post": _trace(request, refusal)}}
     for answer, schema in zip(answers, sent, strict=True):
-        path = answer.path.replace(":path}", "}")
-        paths[f"/api/{path}"] = {"get": _get(answer, schema, refusal)}
+        paths[f"/api/{_path(answer)}"] = {"get": _get(answer, schema, refusal)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -85,18 +84,27 @@ def _refusals(refusal: Schema, *codes: int) -> Schema:
 
 
 def typescript(answers: Sequence[Answer]) -> str:
-    """An interface for everything that is sent and received."""
-    _, schemas = schemas_of([*(answer.type for answer in answers), TextRequest])
+    """An interface for everything that is sent and received, and one for all addresses."""
+    sent, schemas = schemas_of([*(answer.type for answer in answers), TextRequest])
     interfaces = [_interface(name, schema) for name, schema in schemas.items()]
+    paths = dict(zip(map(_path, answers), sent, strict=False))  # the last one is received
+    addresses = {"description": "What is sent, by its address below /api/.", "properties": paths}
+    addresses["required"] = list(paths)
     source = "// Printed by `python -m headscope.explorer.description` from the types in wire.py."
-    return "\n".join([f"{source}\n", *interfaces])
+    return "\n".join([f"{source}\n", *interfaces, _interface("Answers", addresses)])
+
+
+def _path(answer: Answer) -> str:
+    """The address of an answer with the names of its parts alone."""
+    return answer.path.replace(":path}", "}")
 
 
 def _interface(name: str, schema: Schema) -> str:
     lines = [f"/** {schema['description']} */", f"export interface {name} {{"]
     for field, kind in schema["properties"].items():
         mark = "" if field in schema.get("required", ()) else "?"
-        lines.append(f"  {field}{mark}: {_typescript(kind)};")
+        name = field if field.isidentifier() else f'"{field}"'
+        lines.append(f"  {name}{mark}: {_typescript(kind)};")
     return "\n".join([*lines, "}\n"])
 
 

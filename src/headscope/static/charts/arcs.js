@@ -14,11 +14,12 @@ const MARKS = /^[.,;:!?'’)\]]/;
 const BASE = 42; // where arcs stand on the words
 
 /**
- * @param {HeadExample} example
+ * @param {HeadExample & {rtl?: boolean}} example
  * @param {string} group  of the head's name
- * @param {number} room  pixels that the example should fill
+ * @param {number} [room]  pixels that the example should fill
+ * @returns {SVGSVGElement} whose data-middle is where its strongest arc is
  */
-export function exampleArcs(example, group, room) {
+export function exampleArcs(example, group, room = 0) {
   const { tokens, begins, after_gap: gaps, arcs } = example;
   let x = 2;
   const words = tokens.map((token, place) => {
@@ -30,6 +31,10 @@ export function exampleArcs(example, group, room) {
     x += width;
     return word;
   });
+  const end = x + 2;
+  if (example.rtl)
+    for (const word of words)
+      [word.x, word.middle] = [end - word.x - word.width, end - word.middle];
   const inks = [roleInk("sink"), roleInk(group), "var(--role-even)"];
   const drawn = [...arcs]
     .sort((a, b) => a[2] - b[2])
@@ -51,7 +56,7 @@ export function exampleArcs(example, group, room) {
       word.token,
     ),
     word.gap ? s("text", { x: word.x - 16, y: BASE + 15, class: "null" }, "…") : null,
-    !word.gap && place && !begins[place]
+    !word.gap && place && !begins[place] && !MARKS.test(word.token)
       ? s("path", { class: "piece", d: `M${word.x - 1.5} ${BASE + 5}v12` })
       : null,
     example.same.includes(place)
@@ -59,11 +64,16 @@ export function exampleArcs(example, group, room) {
       : null,
   ]);
   const width = Math.ceil(Math.max(x + 4, room));
+  const height = Math.ceil(BASE + 22);
+  const strongest = [...arcs].sort((a, b) => b[2] - a[2])[0] ?? [0, 0];
   return s(
     "svg",
     {
       class: "arcs",
-      viewBox: `0 0 ${width} ${Math.ceil(BASE + 22)}`,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      "data-middle": (words[strongest[0]].middle + words[strongest[1]].middle) / 2,
       style: `max-width: ${width}px`,
       "font-family": SANS,
       "font-size": SIZE,
@@ -76,7 +86,7 @@ export function exampleArcs(example, group, room) {
 }
 
 /** The words of an example as a text. @param {HeadExample} example */
-export function textOf({ tokens, begins, after_gap: gaps }) {
+function textOf({ tokens, begins, after_gap: gaps }) {
   return tokens
     .map((token, place) => {
       if (place && gaps.includes(place)) return ` … ${token}`;

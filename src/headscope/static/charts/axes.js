@@ -1,5 +1,6 @@
 /** Straight axes with round numbers, shared by the figures that have them. */
 
+import { BEFORE, line, MIDDLE, write } from "../draw/svg.js";
 import { s } from "../ui/dom.js";
 import { tickLabel, ticks } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
@@ -42,28 +43,13 @@ export function extent(values, zero = false) {
  */
 export function across(x, top, bottom, title = "", wanted = 5) {
   const { faint, grid } = ink();
+  const look = { ...MIDDLE, fill: faint };
   const marks = ticks(x.low, x.high, wanted).flatMap((value) => [
-    s("line", { x1: at(x, value), x2: at(x, value), y1: top, y2: bottom, stroke: grid }),
-    s(
-      "text",
-      { x: at(x, value), y: bottom + 15, "text-anchor": "middle", fill: faint, "font-size": 11 },
-      tickLabel(value),
-    ),
+    line([at(x, value), top], [at(x, value), bottom], grid),
+    write(at(x, value), bottom + 15, tickLabel(value), { ...look, "font-size": 11 }),
   ]);
-  const name = title
-    ? s(
-        "text",
-        {
-          x: (x.from + x.to) / 2,
-          y: bottom + 32,
-          "text-anchor": "middle",
-          fill: faint,
-          "font-weight": 600,
-        },
-        title,
-      )
-    : "";
-  return s("g", { "aria-hidden": "true" }, ...marks, name);
+  const name = write((x.from + x.to) / 2, bottom + 32, title, { ...look, "font-weight": 600 });
+  return s("g", { "aria-hidden": "true" }, ...marks, title && name);
 }
 
 /**
@@ -76,40 +62,25 @@ export function across(x, top, bottom, title = "", wanted = 5) {
 export function upward(y, left, right, title = "", whole = false) {
   const { faint, grid } = ink();
   const marks = ticks(y.low, y.high, 5, whole).flatMap((value) => [
-    s("line", { x1: left, x2: right, y1: at(y, value), y2: at(y, value), stroke: grid }),
-    s(
-      "text",
-      {
-        x: left - 6,
-        y: at(y, value),
-        "text-anchor": "end",
-        "dominant-baseline": "central",
-        fill: faint,
-        "font-size": 11,
-      },
-      tickLabel(value),
-    ),
+    line([left, at(y, value)], [right, at(y, value)], grid),
+    write(left - 6, at(y, value), tickLabel(value), { ...BEFORE, fill: faint, "font-size": 11 }),
   ]);
-  const middle = (y.from + y.to) / 2;
-  const name = title
-    ? s(
-        "text",
-        {
-          x: 12,
-          y: middle,
-          "text-anchor": "middle",
-          transform: `rotate(-90 12 ${middle})`,
-          fill: faint,
-          "font-weight": 600,
-        },
-        title,
-      )
-    : "";
-  return s("g", { "aria-hidden": "true" }, ...marks, name);
+  return s(
+    "g",
+    { "aria-hidden": "true" },
+    ...marks,
+    title && sideways(title, 12, (y.from + y.to) / 2),
+  );
+}
+
+/** The name of what goes up. @param {string} title @param {number} x @param {number} y */
+export function sideways(title, x, y) {
+  const turned = { transform: `rotate(-90 ${x} ${y})`, "font-weight": 600 };
+  return write(x, y, title, { ...MIDDLE, ...turned, fill: ink().faint });
 }
 
 /**
- * A dashed line at a value, with its name.
+ * A dashed line at a value.
  * @param {Scale} x
  * @param {number} value
  * @param {number} top
@@ -117,13 +88,6 @@ export function upward(y, left, right, title = "", whole = false) {
  * @param {string} color
  */
 export function marker(x, value, top, bottom, color) {
-  return s("line", {
-    x1: at(x, value),
-    x2: at(x, value),
-    y1: top,
-    y2: bottom,
-    stroke: color,
-    "stroke-width": 1.5,
-    "stroke-dasharray": "4 3",
-  });
+  const look = { "stroke-width": 1.5, "stroke-dasharray": "4 3" };
+  return line([at(x, value), top], [at(x, value), bottom], color, look);
 }

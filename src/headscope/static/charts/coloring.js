@@ -1,11 +1,11 @@
 /** What the colour of a head's point says: its layer, or the size of a measure. */
 
+import { mark } from "../draw/svg.js";
 import { h, s } from "../ui/dom.js";
 import { number } from "../ui/format.js";
 import { ink, sequential } from "../explorer/look.js";
 import { canvasOf } from "./figure.js";
 import { byName, colorOf, domainOf } from "./heatmap.js";
-import { shape } from "./scatter.js";
 
 /** @import { Picture } from "../explorer/types.js" */
 
@@ -39,6 +39,10 @@ export function legendItem(color, kind, text, hollow = false) {
   const look = hollow
     ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 }
     : { fill: color, stroke: ink().faint, "stroke-width": 0.75 };
-  const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, look));
-  return h("span", { class: "legend-item" }, mark, text);
+  const sample = s(
+    "svg",
+    { ...canvasOf(14, 14), "aria-hidden": "true" },
+    mark(kind, [7, 7], 5, look),
+  );
+  return h("span", { class: "legend-item" }, sample, text);
 }

@@ -12,7 +12,14 @@ export function saveDrawing(drawing, name) {
   );
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
+  const parts = copy.querySelectorAll("*");
+  drawing.querySelectorAll("*").forEach((part, i) => {
+    const { fill, stroke } = getComputedStyle(part); // a file has no style sheet
+    parts[i].setAttribute("fill", fill);
+    parts[i].setAttribute("stroke", stroke);
+  });
   copy.removeAttribute("class");
+  copy.removeAttribute("style");
   copy.prepend(s("rect", { width: "100%", height: "100%", fill: ink().paper }));
   const text = new XMLSerializer().serializeToString(copy);
   download(new Blob([text], { type: "image/svg+xml" }), `${fileName(name, "figure")}.svg`);

@@ -1,6 +1,7 @@
 /** The frame around every figure: title, what it says, and the buttons that take it home. */
 
 import { saveDrawing, saveRows } from "./export.js";
+import { button } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { SANS } from "../ui/fonts.js";
 
@@ -25,18 +26,9 @@ export function figure({ title, drawing, rows, caption, extra, kind = "" }) {
     saveButton("CSV", `Download the numbers of “${title}” as CSV`, () => saveRows(rows(), title)),
   ];
   const bar = figureBar(title, save, extra);
-  const body = h(
-    "div",
-    { class: "figure-body", tabindex: 0, role: "group", "aria-label": title },
-    drawing,
-  );
-  return h(
-    "figure",
-    { class: `figure ${kind}` },
-    bar,
-    body,
-    caption ? h("figcaption", {}, caption) : null,
-  );
+  const about = { class: "figure-body", tabindex: 0, role: "group", "aria-label": title };
+  const below = caption ? h("figcaption", {}, caption) : null;
+  return h("figure", { class: `figure ${kind}` }, bar, h("div", about, drawing), below);
 }
 
 /**
@@ -48,21 +40,14 @@ export function figure({ title, drawing, rows, caption, extra, kind = "" }) {
  */
 export function figureBar(title, buttons, extra) {
   const controls = extra ? h("div", { class: "figure-extra" }, extra) : null;
-  return h(
-    "div",
-    { class: "figure-bar" },
-    h("div", { class: "figure-head" }, h("h2", {}, title), controls),
-    h("div", { class: "figure-save" }, ...buttons),
-  );
+  const head = h("div", { class: "figure-head" }, h("h2", {}, title), controls);
+  const save = buttons.length ? h("div", { class: "figure-save" }, ...buttons) : null;
+  return h("div", { class: "figure-bar" }, head, save);
 }
 
 /** @param {string} text @param {string} label @param {() => void} act */
 export function saveButton(text, label, act) {
-  return h(
-    "button",
-    { type: "button", class: "button small", "aria-label": label, title: label, click: act },
-    text,
-  );
+  return button(text, { class: "button small", "aria-label": label, title: label, click: act });
 }
 
 /**

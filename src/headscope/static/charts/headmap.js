@@ -5,7 +5,7 @@
 
 import { h, s } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
-import { focusOne, placeInRows } from "../ui/roving.js";
+import { listenToHeads } from "../ui/roving.js";
 
 /**
  * @import { HeadCell, HeadMap, RoleCount } from "../explorer/types.js"
@@ -17,7 +17,7 @@ import { focusOne, placeInRows } from "../ui/roving.js";
  * @property {number} room  pixels there are
  * @property {string} [prefix]  of ids, where a page has several maps
  * @property {(cell: HeadCell) => void} onOpen
- * @property {(cell: HeadCell | null, node: HTMLElement) => void} [onLook]
+ * @property {(cell: HeadCell | null, node: Element) => void} [onLook]
  *
  * @typedef {object} Drawn
  * @property {HTMLElement} node
@@ -87,7 +87,11 @@ export function headMap(map, options) {
   if (map.cells.length > SOON) requestAnimationFrame(() => setTimeout(drawBars));
   else drawBars();
   if (rows[0]?.[0]) node(rows[0][0].name).setAttribute("tabindex", "0");
-  listen(grid, map, rows, cells, options);
+  const byName = new Map(map.cells.map((cell) => [cell.name, cell]));
+  listenToHeads(grid, () => rows.map((row) => row.map((cell) => node(cell.name))), {
+    onOpen: (name) => options.onOpen(/** @type {HeadCell} */ (byName.get(name))),
+    onLook: (name, node) => options.onLook?.(byName.get(name ?? "") ?? null, node),
+  });
   return {
     node: grid,
     mark: (name) => {
@@ -224,39 +228,4 @@ function barsOf(map, cell) {
     ...paths.map((path, ink) => path.length && s("path", { class: inks[ink], d: path.join("") })),
     s("path", { class: "itself", d: `M${ITSELF + GAP} ${HEIGHT - 0.8}h.86v.8h-.86z` }),
   );
-}
-
-/**
- * @param {HTMLElement} grid
- * @param {HeadMap} map
- * @param {HeadCell[][]} rows
- * @param {Map<string, HTMLElement>} cells
- * @param {Options} options
- */
-function listen(grid, map, rows, cells, options) {
-  const cellAt = (/** @type {Event} */ event) => {
-    const node = event.target instanceof Element ? event.target.closest(".map-cell") : null;
-    const name = node instanceof HTMLElement ? node.dataset.head : null;
-    return map.cells.find((cell) => cell.name === name) ?? null;
-  };
-  const look = (/** @type {Event} */ event) => {
-    const cell = cellAt(event);
-    if (cell) options.onLook?.(cell, /** @type {HTMLElement} */ (cells.get(cell.name)));
-  };
-  grid.addEventListener("pointerover", look);
-  grid.addEventListener("focusin", look);
-  grid.addEventListener("pointerleave", () => options.onLook?.(null, grid));
-  grid.addEventListener("focusout", () => options.onLook?.(null, grid));
-  grid.addEventListener("click", (event) => {
-    const cell = cellAt(event);
-    if (cell) options.onOpen(cell);
-  });
-  grid.addEventListener("keydown", (event) => {
-    const here = cellAt(event);
-    if (!here) return;
-    const next = placeInRows(event, rows, (cell) => cell.name === here.name);
-    if (!next) return;
-    focusOne(cells.values(), /** @type {HTMLElement} */ (cells.get(next.name)));
-    event.preventDefault();
-  });
 }

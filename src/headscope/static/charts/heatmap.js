@@ -3,6 +3,8 @@
  * selects.
  */
 
+import { BEFORE, box, MIDDLE, write } from "../draw/svg.js";
+import { sideways } from "./axes.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { headNames } from "../explorer/heads.js";
@@ -10,7 +12,7 @@ import { brief, finite, tickLabel, withError } from "../ui/format.js";
 import { nameHead } from "../ui/heads.js";
 import { diverging, ink, sequential } from "../explorer/look.js";
 import { inkOn } from "../ui/colors.js";
-import { focusOne, placeInRows, stepOf } from "../ui/roving.js";
+import { listenToHeads } from "../ui/roving.js";
 
 /** @import { Rows } from "./export.js" */
 
@@ -28,11 +30,12 @@ import { focusOne, placeInRows, stepOf } from "../ui/roving.js";
  *
  * @typedef {object} Options
  * @property {string} label
+ * @property {string} [prefix]  of ids, where a page has several heatmaps
  * @property {number} room  pixels there are
  * @property {Set<string>} [selected]
  * @property {(name: string) => boolean} [dimmed]
  * @property {[number, number]} [domain]
- * @property {(name: string) => void} [onOpen]
+ * @property {(name: string) => void} onOpen
  * @property {(name: string) => void} [onToggle]
  * @property {(name: string | null) => void} [onLook]
  */
@@ -60,66 +63,38 @@ export function colorOf(value, [low, high]) {
 
 /** @param {Grid} grid @param {Options} options @returns {Heatmap} */
 export function heatmap(grid, options) {
-  const domain = options.domain ?? domainOf(grid.values);
-  const wide = Math.max(14, Math.floor((options.room - LEFT - 2) / grid.heads.length));
+  const { layers, heads, values } = grid;
+  const { faint } = ink();
+  const domain = options.domain ?? domainOf(values);
+  const wide = Math.max(14, Math.floor((options.room - LEFT - 2) / heads.length));
   const pitch = Math.max(15, Math.min(42, Math.round(wide * 0.62)));
-  const width = LEFT + wide * grid.heads.length + 2;
-  const height = TOP + pitch * grid.layers.length + LEGEND;
-  const size = canvasOf(Math.max(width, 240), height, {
-    class: "heatmap",
-    role: "grid",
-    "aria-label": options.label,
+  const bottom = TOP + pitch * layers.length;
+  const cells = layers.map((layer, row) =>
+    heads.map((head, column) => {
+      const [value, error] = [values[row][column], grid.errors?.[row]?.[column]];
+      const corner = [LEFT + column * wide, TOP + row * pitch];
+      return cell(nameHead(layer, head), value, error, options, domain, [...corner, wide, pitch]);
+    }),
+  );
+  const rows = layers.map((layer, row) => {
+    const about = { ...BEFORE, fill: faint, role: "rowheader", "aria-label": `Layer ${layer}` };
+    const name = write(LEFT - 8, TOP + (row + 0.5) * pitch, layer, about);
+    return s("g", { role: "row" }, name, ...cells[row]);
   });
-  const rows = grid.layers.map((_, place) => row(grid, options, domain, place, wide, pitch));
-  const numbers = wide >= 30 ? figures(grid, options, domain, wide, pitch) : null;
+  const about = { class: "heatmap", role: "grid", "aria-label": options.label };
   const drawing = s(
     "svg",
-    size,
-    ...headings(grid, wide, pitch),
+    canvasOf(Math.max(LEFT + wide * heads.length + 2, 240), bottom + LEGEND, about),
+    write(LEFT, 12, "Head", { fill: faint, "font-weight": 600, "aria-hidden": "true" }),
+    s("g", { "aria-hidden": "true" }, sideways("Layer", 11, (TOP + bottom) / 2)),
+    headings(heads, wide),
     ...rows,
-    numbers,
-    legend(domain, TOP + pitch * grid.layers.length + 18),
+    wide >= 30 ? figures(grid, options, domain, wide, pitch) : null,
+    legend(domain, bottom + 18),
   );
-  listen(drawing, options);
-  const first = drawing.querySelector("[role=gridcell]");
-  first?.setAttribute("tabindex", "0");
+  cells[0][0].setAttribute("tabindex", "0");
+  listenToHeads(drawing, () => cells, options);
   return { drawing, pitch, top: TOP };
-}
-
-/**
- * @param {Grid} grid
- * @param {Options} options
- * @param {[number, number]} domain
- * @param {number} place
- * @param {number} wide
- * @param {number} pitch
- */
-function row(grid, options, domain, place, wide, pitch) {
-  const layer = grid.layers[place];
-  const y = TOP + place * pitch;
-  const name = s(
-    "text",
-    {
-      x: LEFT - 8,
-      y: y + pitch / 2,
-      "text-anchor": "end",
-      "dominant-baseline": "central",
-      fill: ink().faint,
-      role: "rowheader",
-      "aria-label": `Layer ${layer}`,
-    },
-    layer,
-  );
-  const cells = grid.heads.map((head, column) => {
-    const error = grid.errors?.[place]?.[column];
-    return cell(nameHead(layer, head), grid.values[place][column], error, options, domain, {
-      x: LEFT + column * wide,
-      y,
-      wide,
-      pitch,
-    });
-  });
-  return s("g", { role: "row" }, name, ...cells);
 }
 
 /**
@@ -128,53 +103,36 @@ function row(grid, options, domain, place, wide, pitch) {
  * @param {number | null | undefined} error
  * @param {Options} options
  * @param {[number, number]} domain
- * @param {{x: number, y: number, wide: number, pitch: number}} box
+ * @param {number[]} place  left, top, width and height
  */
-function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
-  const fill = value === null ? ink().none : colorOf(value, domain);
-  const selected = options.selected?.has(name) ?? false;
-  const dim = options.dimmed?.(name) ?? false;
-  const box = s("rect", {
-    x: x + 0.5,
-    y: y + 0.5,
-    width: wide - 1,
-    height: pitch - 1,
-    rx: 2,
-    fill,
-    "fill-opacity": dim ? 0.45 : 1,
-  });
-  const hatched = dim
-    ? s("path", { class: "hatch", d: hatch(x, y, wide, pitch), stroke: ink().faint })
-    : null;
-  const ring = selected
-    ? s("rect", {
-        x: x + 1.5,
-        y: y + 1.5,
-        width: wide - 3,
-        height: pitch - 3,
-        rx: 2,
-        fill: "none",
-        stroke: ink().mark,
-        "stroke-width": 2,
-      })
-    : null;
+function cell(name, value, error, options, domain, [x, y, wide, pitch]) {
+  const { none, faint, mark } = ink();
+  const isSelected = options.selected?.has(name) ?? false;
+  const isDim = options.dimmed?.(name) ?? false;
   const said = `${name}: ${value === null ? "no value" : withError(value, error)}`;
-  const about = {
-    id: `cell-${name}`,
-    class: "cell",
-    role: "gridcell",
-    tabindex: -1,
-    "data-head": name,
-    "data-value": value ?? "",
-    "aria-label": said,
-  };
+  const ground = { rx: 2, "fill-opacity": isDim ? 0.45 : 1 };
+  const ring = { rx: 2, stroke: mark, "stroke-width": 2 };
   return s(
     "g",
-    { ...about, "aria-selected": options.onToggle ? String(selected) : null },
+    {
+      id: `${options.prefix ?? ""}cell-${name}`,
+      class: "cell",
+      role: "gridcell",
+      tabindex: -1,
+      "data-head": name,
+      "data-value": value ?? "",
+      "aria-label": said,
+      "aria-selected": options.onToggle ? String(isSelected) : null,
+    },
     s("title", {}, said),
-    box,
-    hatched,
-    ring,
+    box(
+      [x + 0.5, y + 0.5],
+      [wide - 1, pitch - 1],
+      value === null ? none : colorOf(value, domain),
+      ground,
+    ),
+    isDim && s("path", { class: "hatch", d: hatch(x, y, wide, pitch), stroke: faint }),
+    isSelected && box([x + 1.5, y + 1.5], [wide - 3, pitch - 3], "none", ring),
   );
 }
 
@@ -203,66 +161,31 @@ function hatch(x, y, wide, pitch) {
  * @param {number} wide
  * @param {number} pitch
  */
-function figures(grid, options, domain, wide, pitch) {
-  const look = {
-    "text-anchor": "middle",
-    "dominant-baseline": "central",
-    "font-size": wide >= 38 ? 12 : 10.5,
-  };
-  const texts = grid.layers.flatMap((layer, row) =>
-    grid.heads.map((head, column) => {
-      const value = grid.values[row][column];
+function figures({ layers, heads, values }, options, domain, wide, pitch) {
+  const look = { ...MIDDLE, "dominant-baseline": "central", "font-size": wide >= 38 ? 12 : 10.5 };
+  const texts = layers.flatMap((layer, row) =>
+    heads.map((head, column) => {
+      const value = values[row][column];
       if (value === null) return null;
       const ground = options.dimmed?.(nameHead(layer, head)) ? ink().paper : colorOf(value, domain);
-      const at = { x: LEFT + (column + 0.5) * wide, y: TOP + (row + 0.5) * pitch + 0.5 };
-      return s(
-        "text",
-        { ...at, ...look, fill: inkOn(ground), "data-ground": ground },
-        brief(value, domain[1]),
-      );
+      const [x, y] = [LEFT + (column + 0.5) * wide, TOP + (row + 0.5) * pitch + 0.5];
+      const inks = { fill: inkOn(ground), "data-ground": ground };
+      return write(x, y, brief(value, domain[1]), { ...look, ...inks });
     }),
   );
   return s("g", { "aria-hidden": "true", "pointer-events": "none" }, ...texts);
 }
 
-/** @param {Grid} grid @param {number} wide @param {number} pitch */
-function headings(grid, wide, pitch) {
-  const faint = ink().faint;
+/** @param {number[]} heads @param {number} wide */
+function headings(heads, wide) {
   const every = wide >= 20 ? 1 : wide >= 16 ? 2 : 4;
-  const numbers = grid.heads.map((head, place) =>
-    place % every
-      ? null
-      : s(
-          "text",
-          {
-            x: LEFT + (place + 0.5) * wide,
-            y: TOP - 10,
-            "text-anchor": "middle",
-            fill: faint,
-            role: "columnheader",
-            "aria-label": `Head ${head}`,
-          },
-          head,
-        ),
-  );
-  const middle = TOP + (pitch * grid.layers.length) / 2;
-  return [
-    s("text", { x: LEFT, y: 12, fill: faint, "font-weight": 600, "aria-hidden": "true" }, "Head"),
-    s(
-      "text",
-      {
-        x: 11,
-        y: middle,
-        fill: faint,
-        "font-weight": 600,
-        "text-anchor": "middle",
-        transform: `rotate(-90 11 ${middle})`,
-        "aria-hidden": "true",
-      },
-      "Layer",
-    ),
-    s("g", { role: "row" }, ...numbers),
-  ];
+  const numbers = heads.map((head, place) => {
+    if (place % every) return null;
+    const about = { role: "columnheader", "aria-label": `Head ${head}` };
+    const x = LEFT + (place + 0.5) * wide;
+    return write(x, TOP - 10, head, { ...MIDDLE, fill: ink().faint, ...about });
+  });
+  return s("g", { role: "row" }, ...numbers);
 }
 
 /** @param {[number, number]} domain @param {number} y */
@@ -270,81 +193,14 @@ function legend([low, high], y) {
   const steps = 40;
   const width = 180;
   const boxes = Array.from({ length: steps }, (_, i) => {
-    const value = low + ((i + 0.5) / steps) * (high - low);
-    return s("rect", {
-      x: LEFT + (i * width) / steps,
-      y,
-      width: width / steps + 0.6,
-      height: 8,
-      fill: colorOf(value, [low, high]),
-    });
+    const color = colorOf(low + ((i + 0.5) / steps) * (high - low), [low, high]);
+    return box([LEFT + (i * width) / steps, y], [width / steps + 0.6, 8], color);
   });
-  const marks = low < 0 ? [low, 0, high] : [low, (low + high) / 2, high];
-  const labels = marks.map((value) =>
-    s(
-      "text",
-      {
-        x: LEFT + ((value - low) / (high - low)) * width,
-        y: y + 21,
-        "text-anchor": "middle",
-        fill: ink().faint,
-        "font-size": 11,
-      },
-      tickLabel(Number(value.toPrecision(3))),
-    ),
+  const look = { ...MIDDLE, fill: ink().faint, "font-size": 11 };
+  const labels = [low, (low + high) / 2, high].map((value, i) =>
+    write(LEFT + (i * width) / 2, y + 21, tickLabel(Number(value.toPrecision(3))), look),
   );
   return s("g", { "aria-hidden": "true" }, ...boxes, ...labels);
-}
-
-/** @param {SVGSVGElement} drawing @param {Options} options */
-function listen(drawing, options) {
-  const nameAt = (/** @type {Event} */ event) => {
-    const found = event.target instanceof Element ? event.target.closest("[data-head]") : null;
-    return found?.getAttribute("data-head") ?? null;
-  };
-  const look = (/** @type {Event} */ event) => options.onLook?.(nameAt(event));
-  drawing.addEventListener("pointerover", look);
-  drawing.addEventListener("focusin", look);
-  drawing.addEventListener("pointerleave", () => options.onLook?.(null));
-  drawing.addEventListener("click", (event) => {
-    const name = nameAt(event);
-    if (!name) return;
-    if (event.shiftKey) options.onToggle?.(name);
-    else options.onOpen?.(name);
-  });
-  drawing.addEventListener("keydown", (event) => {
-    const name = nameAt(event);
-    if (name && press(drawing, event, name, options)) event.preventDefault();
-  });
-}
-
-/**
- * @param {SVGSVGElement} drawing
- * @param {KeyboardEvent} event
- * @param {string} name
- * @param {Options} options
- * @returns {boolean}
- */
-function press(drawing, event, name, options) {
-  if (event.key === "Enter") options.onOpen?.(name);
-  else if (event.key === " ") options.onToggle?.(name);
-  else return move(drawing, event, name);
-  return true;
-}
-
-/**
- * @param {SVGSVGElement} drawing
- * @param {KeyboardEvent} event
- * @param {string} name
- * @returns {boolean}
- */
-function move(drawing, event, name) {
-  const rows = [...drawing.querySelectorAll("[role=row]")]
-    .map((row) => [.../** @type {NodeListOf<SVGElement>} */ (row.querySelectorAll(".cell"))])
-    .filter((row) => row.length);
-  const next = placeInRows(event, rows, (one) => one.dataset.head === name);
-  if (next) focusOne(drawing.querySelectorAll(".cell[tabindex='0']"), next);
-  return next !== null || stepOf(event) !== null;
 }
 
 /**

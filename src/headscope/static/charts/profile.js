@@ -1,15 +1,13 @@
 /** One bar a layer, in line with the rows of the heatmap beside it. */
 
+import { BEFORE, box, line, write } from "../draw/svg.js";
 import { across, at, marker } from "./axes.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { finite, withError } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
 
-/**
- * @import { Profile } from "../explorer/types.js"
- * @import { Scale } from "./axes.js"
- */
+/** @import { Profile } from "../explorer/types.js" */
 
 /**
  * @param {Profile} profile
@@ -19,71 +17,35 @@ import { ink } from "../explorer/look.js";
  * @returns {SVGSVGElement}
  */
 export function layerProfile(profile, layers, { pitch, top, width, baseline, label }) {
+  const { ink: dark, faint, bar, mark } = ink();
   const bottom = top + pitch * layers.length;
-  const known = finite([...profile.values, baseline]);
+  const values = finite([...profile.values, baseline, 0]);
   const x = {
-    low: Math.min(0, ...known),
-    high: (Math.max(0, ...known) || 1) * 1.08,
+    low: Math.min(...values),
+    high: (Math.max(...values) || 1) * 1.08,
     from: 30,
     to: width - 14,
   };
-  const bars = layers.map((layer, i) => bar(profile, i, layer, x, top + i * pitch, pitch));
-  const line = baseline === null ? "" : marker(x, baseline, top - 4, bottom + 2, ink().mark);
-  const attributes = canvasOf(width, bottom + 54, { role: "img", "aria-label": label });
-  return s("svg", attributes, across(x, top, bottom, "", 4), ...bars, line);
-}
-
-/**
- * @param {Profile} profile
- * @param {number} i
- * @param {number} layer
- * @param {Scale} x
- * @param {number} y
- * @param {number} pitch
- */
-function bar(profile, i, layer, x, y, pitch) {
-  const value = profile.values[i];
-  const error = profile.errors?.[i] ?? null;
   const thick = Math.min(18, pitch * 0.6);
-  const middle = y + pitch / 2;
-  const name = s(
-    "text",
-    {
-      x: x.from - 8,
-      y: middle,
-      "text-anchor": "end",
-      "dominant-baseline": "central",
-      fill: ink().faint,
-    },
-    layer,
-  );
-  if (value === null) return s("g", {}, name);
-  const [zero, end] = [at(x, 0), at(x, value)];
-  const box = s("rect", {
-    x: Math.min(zero, end),
-    y: middle - thick / 2,
-    width: Math.abs(end - zero),
-    height: thick,
-    rx: 2,
-    fill: ink().bar,
+  const rows = layers.map((layer, i) => {
+    const value = profile.values[i];
+    const error = profile.errors?.[i] ?? null;
+    const y = top + (i + 0.5) * pitch;
+    const name = write(x.from - 8, y, layer, { ...BEFORE, fill: faint });
+    if (value === null) return s("g", {}, name);
+    const [zero, end] = [at(x, 0), at(x, value)];
+    const size = /** @type {[number, number]} */ ([Math.abs(end - zero), thick]);
+    const [low, high] = [at(x, value - (error ?? 0)), at(x, value + (error ?? 0))];
+    return s(
+      "g",
+      {},
+      s("title", {}, `Layer ${layer}: ${withError(value, error)}`),
+      name,
+      box([Math.min(zero, end), y - thick / 2], size, bar, { rx: 2 }),
+      error !== null && line([low, y], [high, y], dark, { "stroke-width": 1.5 }),
+    );
   });
-  const whisker =
-    error === null
-      ? ""
-      : s("line", {
-          x1: at(x, value - error),
-          x2: at(x, value + error),
-          y1: middle,
-          y2: middle,
-          stroke: ink().ink,
-          "stroke-width": 1.5,
-        });
-  return s(
-    "g",
-    {},
-    s("title", {}, `Layer ${layer}: ${withError(value, error)}`),
-    name,
-    box,
-    whisker,
-  );
+  const attributes = canvasOf(width, bottom + 54, { role: "img", "aria-label": label });
+  const base = baseline !== null && marker(x, baseline, top - 4, bottom + 2, mark);
+  return s("svg", attributes, across(x, top, bottom, "", 4), ...rows, base);
 }

@@ -1,11 +1,12 @@
 /** Heads as points over two measures; dragging a rectangle selects those inside. */
 
+import { box, mark, write } from "../draw/svg.js";
 import { across, at, extent, upward, valueAt } from "./axes.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { withError } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
-import { focusOne, placeInList } from "../ui/roving.js";
+import { listenToHeads } from "../ui/roving.js";
 
 /** @import { Scale } from "./axes.js" */
 
@@ -42,38 +43,31 @@ const NAME = 48; // pixels that a name takes beside its point
 
 /** @param {Point[]} points @param {Options} options @returns {SVGSVGElement} */
 export function scatter(points, options) {
-  const { width, height, bare = false } = options;
+  const { width, height, label, bare = false, xTitle, yTitle } = options;
   const [left, bottom] = bare ? [12, height - 12] : [58, height - 46];
-  const x = scaleOf(
-    points.map((one) => one.x),
-    left,
-    width - 12,
-  );
-  const y = scaleOf(
-    points.map((one) => one.y),
-    bottom,
-    12,
-  );
+  const [xs, ys] = [points.map((point) => point.x), points.map((point) => point.y)];
+  const x = scaleOf(xs, left, width - 12);
+  const y = scaleOf(ys, bottom, 12);
   if (bare) sameUnit(x, y);
-  const marks = points.map((one) => dot(one, at(x, one.x), at(y, one.y), options));
-  const frame = bare
-    ? []
-    : [upward(y, x.from, x.to, options.yTitle), across(x, y.to, y.from, options.xTitle)];
-  const attributes = canvasOf(width, height, {
-    class: "scatter",
-    role: "group",
-    "aria-label": options.label,
+  const dots = points.map((point) => dot(point, at(x, point.x), at(y, point.y), options));
+  const drawing = s(
+    "svg",
+    canvasOf(width, height, { class: "scatter", role: "group", "aria-label": label }),
+    bare ? null : upward(y, x.from, x.to, yTitle),
+    bare ? null : across(x, y.to, y.from, xTitle),
+    box([x.from, y.to], [x.to - x.from, y.from - y.to], "transparent"),
+    ...dots,
+  );
+  dots[0]?.setAttribute("tabindex", "0");
+  const errors = errorsOf(points, x, y);
+  drawing.append(errors.node);
+  listenToHeads(drawing, () => [dots], {
+    onOpen: options.onOpen,
+    onLook: (name) => {
+      errors.show(name);
+      options.onLook?.(name);
+    },
   });
-  const ground = s("rect", {
-    x: x.from,
-    y: y.to,
-    width: x.to - x.from,
-    height: y.from - y.to,
-    fill: "transparent",
-  });
-  const drawing = s("svg", attributes, ...frame, ground, ...marks);
-  listen(drawing, options);
-  showErrors(drawing, points, x, y);
   if (options.onBrush) brush(drawing, points, x, y, options.onBrush);
   return drawing;
 }
@@ -91,152 +85,62 @@ function scaleOf(values, from, to) {
  */
 function sameUnit(x, y) {
   const unit = Math.max(...[x, y].map((one) => (one.high - one.low) / Math.abs(one.to - one.from)));
-  for (const one of [x, y]) {
-    const middle = (one.low + one.high) / 2;
-    const half = (unit * Math.abs(one.to - one.from)) / 2;
-    [one.low, one.high] = [middle - half, middle + half];
+  for (const scale of [x, y]) {
+    const middle = (scale.low + scale.high) / 2;
+    const half = (unit * Math.abs(scale.to - scale.from)) / 2;
+    [scale.low, scale.high] = [middle - half, middle + half];
   }
 }
 
-/** @param {Point} point @param {number} cx @param {number} cy @param {Options} options */
-function dot(point, cx, cy, options) {
-  const chosen = options.selected.has(point.name);
-  const fill = chosen ? ink().mark : (point.color ?? ink().bar);
-  const said =
-    point.said ??
-    (options.bare
-      ? point.name
-      : `${point.name}: ${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`);
-  const about = {
-    class: "dot",
-    "data-head": point.name,
-    role: options.opens ?? "link",
-    tabindex: -1,
-    "aria-label": said,
-  };
+/** @param {Point} point @param {number} x @param {number} y @param {Options} options */
+function dot(point, x, y, { selected, bare, named, width, opens = "link" }) {
+  const { mark: chosen, bar, paper, faint } = ink();
+  const isChosen = selected.has(point.name);
+  const fill = isChosen ? chosen : (point.color ?? bar);
+  const values = `${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`;
+  const said = point.said ?? (bare ? point.name : `${point.name}: ${values}`);
   const edge =
-    point.hollow && !chosen
-      ? { fill: ink().paper, stroke: fill, "stroke-width": 1.5 }
-      : {
-          fill,
-          stroke: point.color ? ink().faint : ink().paper,
-          "stroke-width": point.color ? 0.75 : 1,
-        };
-  const look = { ...edge, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
-  const inside = cx + NAME < options.width;
-  const name = options.named
-    ? s(
-        "text",
-        {
-          x: inside ? cx + 8 : cx - 8,
-          y: cy,
-          "text-anchor": inside ? "start" : "end",
-          "dominant-baseline": "central",
-          "font-size": 10.5,
-          fill: ink().faint,
-          "pointer-events": "none",
-        },
-        point.name,
-      )
-    : null;
+    point.hollow && !isChosen
+      ? { fill: paper, stroke: fill, "stroke-width": 1.5 }
+      : { fill, stroke: point.color ? faint : paper, "stroke-width": point.color ? 0.75 : 1 };
+  const look = { ...edge, "fill-opacity": isChosen || selected.size === 0 ? 0.95 : 0.5 };
+  const isInside = x + NAME < width;
+  const beside = {
+    "text-anchor": isInside ? "start" : "end",
+    "dominant-baseline": "central",
+    "font-size": 10.5,
+    fill: faint,
+    "pointer-events": "none",
+  };
   return s(
     "g",
-    about,
+    { class: "dot", "data-head": point.name, role: opens, tabindex: -1, "aria-label": said },
     s("title", {}, said),
-    name,
-    shape(point.shape ?? 0, cx, cy, chosen ? 6 : 5, look),
+    named ? write(isInside ? x + 8 : x - 8, y, point.name, beside) : null,
+    mark(point.shape ?? 0, [x, y], isChosen ? 6 : 5, look),
   );
 }
 
 /**
- * @param {number} kind
- * @param {number} x
- * @param {number} y
- * @param {number} r
- * @param {Record<string, string | number>} look
- */
-export function shape(kind, x, y, r, look) {
-  if (kind === 1)
-    return s("rect", { x: x - r * 0.9, y: y - r * 0.9, width: r * 1.8, height: r * 1.8, ...look });
-  if (kind === 2)
-    return s("path", {
-      d: `M${x} ${y - r * 1.25}L${x + r * 1.25} ${y}L${x} ${y + r * 1.25}L${x - r * 1.25} ${y}z`,
-      ...look,
-    });
-  if (kind === 3)
-    return s("path", {
-      d: `M${x} ${y - r * 1.2}L${x + r * 1.15} ${y + r * 0.9}L${x - r * 1.15} ${y + r * 0.9}z`,
-      ...look,
-    });
-  if (kind === 4) {
-    const [a, b] = [r * 0.4, r * 1.1];
-    return s("path", {
-      d:
-        `M${x - a} ${y - b}h${2 * a}v${b - a}h${b - a}v${2 * a}h${a - b}v${b - a}` +
-        `h${-2 * a}v${a - b}h${a - b}v${-2 * a}h${b - a}z`,
-      ...look,
-    });
-  }
-  return s("circle", { cx: x, cy: y, r, ...look });
-}
-
-/** @param {SVGSVGElement} drawing @param {Options} options */
-function listen(drawing, options) {
-  const dots = /** @type {SVGElement[]} */ ([...drawing.querySelectorAll(".dot")]);
-  dots[0]?.setAttribute("tabindex", "0");
-  const nameAt = (/** @type {Event} */ event) =>
-    event.target instanceof Element
-      ? (event.target.closest("[data-head]")?.getAttribute("data-head") ?? null)
-      : null;
-  const look = (/** @type {Event} */ event) => options.onLook?.(nameAt(event));
-  drawing.addEventListener("pointerover", look);
-  drawing.addEventListener("focusin", look);
-  drawing.addEventListener("click", (event) => {
-    const name = nameAt(event);
-    if (name) options.onOpen(name);
-  });
-  drawing.addEventListener("keydown", (event) => {
-    const name = nameAt(event);
-    if (!name) return;
-    if (event.key === "Enter") options.onOpen(name);
-    const at = dots.findIndex((one) => one.dataset.head === name);
-    const place = placeInList(event, at, dots.length);
-    if (place === null) return;
-    event.preventDefault();
-    if (dots[place]) focusOne(dots, dots[place]);
-  });
-}
-
-/**
  * The 95 % interval of the point that is looked at.
- * @param {SVGSVGElement} drawing
  * @param {Point[]} points
  * @param {Scale} x
  * @param {Scale} y
  */
-function showErrors(drawing, points, x, y) {
-  if (!points.some((one) => one.dx || one.dy)) return;
-  const cross = s("path", {
-    class: "errors",
-    fill: "none",
-    stroke: ink().ink,
-    "stroke-width": 1.5,
-    "pointer-events": "none",
-  });
-  drawing.append(cross);
-  const show = (/** @type {Event} */ event) => {
-    const name =
-      event.target instanceof Element
-        ? event.target.closest("[data-head]")?.getAttribute("data-head")
-        : null;
-    const one = points.find((point) => point.name === name);
-    const across = one?.dx
-      ? `M${at(x, one.x - one.dx)} ${at(y, one.y)}H${at(x, one.x + one.dx)}`
+function errorsOf(points, x, y) {
+  const look = { fill: "none", stroke: ink().ink, "stroke-width": 1.5, "pointer-events": "none" };
+  const node = s("path", { class: "errors", ...look });
+  const show = (/** @type {string | null} */ name) => {
+    const point = points.find((other) => other.name === name);
+    const across = point?.dx
+      ? `M${at(x, point.x - point.dx)} ${at(y, point.y)}H${at(x, point.x + point.dx)}`
       : "";
-    const up = one?.dy ? `M${at(x, one.x)} ${at(y, one.y - one.dy)}V${at(y, one.y + one.dy)}` : "";
-    cross.setAttribute("d", across + up);
+    const up = point?.dy
+      ? `M${at(x, point.x)} ${at(y, point.y - point.dy)}V${at(y, point.y + point.dy)}`
+      : "";
+    node.setAttribute("d", across + up);
   };
-  for (const kind of ["pointerover", "focusin", "focusout"]) drawing.addEventListener(kind, show);
+  return { node, show };
 }
 
 /**
@@ -249,14 +153,9 @@ function showErrors(drawing, points, x, y) {
 function brush(drawing, points, x, y, onBrush) {
   /** @type {[number, number] | null} */
   let start = null;
-  const area = s("rect", {
-    class: "brush",
-    fill: ink().accent,
-    "fill-opacity": 0.12,
-    stroke: ink().accent,
-    visibility: "hidden",
-    "pointer-events": "none",
-  });
+  const { accent } = ink();
+  const look = { class: "brush", "fill-opacity": 0.12, stroke: accent, "pointer-events": "none" };
+  const area = box([0, 0], [0, 0], accent, { ...look, visibility: "hidden" });
   drawing.append(area);
   const place = (/** @type {PointerEvent} */ event) => {
     const box = drawing.getBoundingClientRect();
@@ -276,10 +175,13 @@ function brush(drawing, points, x, y, onBrush) {
     if (!start) return;
     const now = place(event);
     area.setAttribute("visibility", "visible");
-    area.setAttribute("x", String(Math.min(start[0], now[0])));
-    area.setAttribute("y", String(Math.min(start[1], now[1])));
-    area.setAttribute("width", String(Math.abs(start[0] - now[0])));
-    area.setAttribute("height", String(Math.abs(start[1] - now[1])));
+    for (const [i, [side, size]] of [
+      ["x", "width"],
+      ["y", "height"],
+    ].entries()) {
+      area.setAttribute(side, String(Math.min(start[i], now[i])));
+      area.setAttribute(size, String(Math.abs(start[i] - now[i])));
+    }
   });
   drawing.addEventListener("pointerup", (event) => {
     if (!start) return;

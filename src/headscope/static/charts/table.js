@@ -11,8 +11,7 @@ import { number, plain } from "../ui/format.js";
 /** @typedef {string | number | boolean | null} Value */
 /**
  * @typedef {{name: string, title?: string, show?: (value: Value, row: Value[]) => Child, numeric?:
- *   boolean, hidden?: boolean}} Column  `show` gives undefined for what is shown as it is; hidden
- *   ones are in the file only
+ *   boolean}} Column  `show` gives undefined for what is shown as it is
  */
 
 const LONG = 40; // characters of a text that takes some width
@@ -23,36 +22,30 @@ const LONG = 40; // characters of a text that takes some width
  * @param {string} [parts.note]
  * @param {Column[]} parts.columns
  * @param {Value[][]} parts.rows
- * @param {string} parts.sort  "" or a column's name, with a minus for downward
- * @param {(sort: string) => void} parts.onSort
+ * @param {string} [parts.sort]  "" or a column's name, with a minus for downward
+ * @param {(sort: string) => void} [parts.onSort]
  * @param {string} [parts.kind]
  * @param {number} [parts.most]  rows that are drawn
  * @returns {HTMLElement}
  */
-export function sortable({ title, note, columns, rows, sort, onSort, kind = "", most = Infinity }) {
+export function sortable({ title, note, columns, rows, kind = "", most = Infinity, ...parts }) {
   const body = h("tbody");
   const head = h("tr");
-  let order = sort;
+  let order = parts.sort ?? "";
   const numeric = columns.map(
     (column, place) =>
       column.numeric ?? rows.every((row) => row[place] === null || typeof row[place] === "number"),
   );
   const draw = () => {
-    head.replaceChildren(
-      ...columns
-        .filter((one) => !one.hidden)
-        .map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)),
-    );
-    body.replaceChildren(
-      ...sorted(columns, rows, order)
-        .slice(0, most)
-        .map((row) => line(columns, row, numeric)),
-    );
+    const headings = columns.map((column, i) => heading(column, numeric[i], order, choose));
+    head.replaceChildren(...headings);
+    const shown = sorted(columns, rows, order).slice(0, most);
+    body.replaceChildren(...shown.map((row) => line(columns, row, numeric)));
   };
   const choose = (/** @type {string} */ next) => {
     order = next;
     draw();
-    onSort(next);
+    parts.onSort?.(next);
     /** @type {HTMLElement | null} */ (
       head.querySelector(`[data-column="${CSS.escape(next.replace(/^-/, ""))}"]`)
     )?.focus();
@@ -62,25 +55,12 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "", 
     saveRows([columns.map(headingOf), ...sorted(columns, rows, order)], title),
   );
   const bar = figureBar(title, [csv]);
-  const table = h(
-    "table",
-    {},
-    h("caption", { class: "hidden" }, title),
-    h("thead", {}, head),
-    body,
-  );
-  const cut =
-    rows.length > most
-      ? h("p", { class: "caption" }, `The first ${most} of ${rows.length} rows in this order.`)
-      : null;
-  return h(
-    "section",
-    { class: `figure ${kind}` },
-    bar,
-    scrolling(table, title),
-    cut,
-    note ? h("p", { class: "caption" }, note) : null,
-  );
+  const caption = h("caption", { class: "hidden" }, title);
+  const scroll = scrolling(h("table", {}, caption, h("thead", {}, head), body), title);
+  const cut = `The first ${most} of ${rows.length} rows in this order.`;
+  const below = [rows.length > most ? cut : "", note].filter(Boolean);
+  const notes = below.map((text) => h("p", { class: "caption" }, text));
+  return h("section", { class: `figure ${kind}` }, bar, scroll, ...notes);
 }
 
 /**
@@ -90,11 +70,8 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "", 
  * @returns {HTMLElement}
  */
 export function scrolling(table, title) {
-  const scroll = h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": title },
-    table,
-  );
+  const about = { class: "scroll", tabindex: 0, role: "region", "aria-label": title };
+  const scroll = h("div", about, table);
   const hint = h("p", { class: "scroll-hint", "aria-hidden": "true" });
   const look = () => {
     const wide = scroll.scrollWidth > scroll.clientWidth + 1;
@@ -120,31 +97,15 @@ export function scrolling(table, title) {
  * @param {(order: string) => void} choose
  */
 function heading(column, numeric, order, choose) {
-  const up = order === column.name;
-  const down = order === `-${column.name}`;
-  const next = down
-    ? column.name
-    : up
-      ? `-${column.name}`
-      : numeric
-        ? `-${column.name}`
-        : column.name;
-  const title = headingOf(column);
-  const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, up ? "▲" : down ? "▼" : "");
-  const button = h(
-    "button",
-    { type: "button", "data-column": column.name, click: () => choose(next) },
-    ...(numeric ? [arrow, title] : [title, arrow]),
-  );
-  return h(
-    "th",
-    {
-      scope: "col",
-      class: numeric ? "numeric" : "",
-      "aria-sort": up ? "ascending" : down ? "descending" : null,
-    },
-    button,
-  );
+  const [up, down] = [column.name, `-${column.name}`];
+  const next = order === up || (numeric && order !== down) ? down : up;
+  const sorted = order === up ? "ascending" : order === down ? "descending" : null;
+  const sign = sorted && (sorted === "ascending" ? "▲" : "▼");
+  const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, sign);
+  const parts = numeric ? [arrow, headingOf(column)] : [headingOf(column), arrow];
+  const act = { type: "button", "data-column": column.name, click: () => choose(next) };
+  const about = { scope: "col", class: numeric ? "numeric" : "", "aria-sort": sorted };
+  return h("th", about, h("button", act, ...parts));
 }
 
 /** @param {Column} column @returns {string} */
@@ -172,19 +133,18 @@ function compare(a, b, sign) {
 
 /** @param {Column[]} columns @param {Value[]} row @param {boolean[]} numeric */
 function line(columns, row, numeric) {
-  const cells = columns.flatMap((column, i) => {
-    if (column.hidden) return [];
-    const value = row[i];
-    const kind = numeric[i]
-      ? "numeric"
-      : typeof value === "string" && headIn(value) === value.split(" ")[0]
-        ? "head"
-        : typeof value === "string" && value.length > LONG
-          ? "long"
-          : "";
-    return h("td", { class: kind }, column.show?.(value, row) ?? plainly(value));
+  const cells = columns.map((column, i) => {
+    const kind = numeric[i] ? "numeric" : kindOf(row[i]);
+    return h("td", { class: kind }, column.show?.(row[i], row) ?? plainly(row[i]));
   });
   return h("tr", {}, ...cells);
+}
+
+/** What a cell that is no number holds. @param {Value} value */
+function kindOf(value) {
+  if (typeof value !== "string") return "";
+  if (headIn(value) === value.split(" ")[0]) return "head";
+  return value.length > LONG ? "long" : "";
 }
 
 /** @param {Value} value @returns {number | null} */

@@ -30,7 +30,7 @@ export function visible(token) {
  * @param {number[][]} rows
  * @returns {{to: Edge[][], from: Edge[][]}}
  */
-export function edgesOf(length, rows) {
+function edgesOf(length, rows) {
   /** @type {Edge[][][]} */
   const [to, from] = [0, 1].map(() => Array.from({ length }, () => []));
   rows.forEach((row, query) => {

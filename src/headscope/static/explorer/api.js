@@ -8,8 +8,7 @@ import { isSite } from "./home.js";
 
 /**
  * @import { Header } from "../kinds/shared/data.js"
- * @import { Card, Clusters, Comparison, Difference, HeadMap, HeadPortrait, HeadRecords, Heads, InputText, Picture,
- *   RunDetail, Said, Session, TextRequest } from "./types.js"
+ * @import { Answers, Session, TextRequest } from "./types.js"
  */
 
 if (isSite) {
@@ -30,78 +29,39 @@ export class Refused extends Error {
   }
 }
 
-/** @returns {Promise<Session>} */
-export const askSession = () => ask(["session"]);
-
 /** @returns {Promise<Session>} the session as it is now */
 export function askSessionAgain() {
   known.delete("session");
-  return askSession();
-}
-
-/** @param {string} run @returns {Promise<RunDetail>} */
-export const askRun = (run) => ask(["runs", run]);
-
-/** @param {string} run @param {string} spec @returns {Promise<Picture>} */
-export const askPicture = (run, spec) =>
-  isSite ? askSlice(["runs", run, "measures"], spec) : ask(["runs", run, "measures", spec]);
-
-/** @param {string} run @returns {Promise<HeadMap>} */
-export const askMap = (run) => ask(["runs", run, "map"]);
-
-/** @param {string} run @param {string} head @returns {Promise<HeadPortrait>} */
-export const askPortrait = (run, head) => ask(["runs", run, "portraits", head]);
-
-/** @param {string} run @returns {Promise<Heads>} */
-export const askHeads = (run) => ask(["runs", run, "heads"]);
-
-/** @param {string} run @param {string} head @returns {Promise<Card>} */
-export const askCard = (run, head) => ask(["runs", run, "heads", head]);
-
-/** @param {string} run @param {string} head @returns {Promise<HeadRecords>} */
-export const askRecords = (run, head) => ask(["runs", run, "records", head]);
-
-/** @param {string} run @param {number} input @returns {Promise<InputText>} */
-export const askInput = (run, input) => ask(["runs", run, "inputs", String(input)]);
-
-/** @param {string} run @returns {Promise<Clusters>} */
-export const askClusters = (run) => ask(["runs", run, "clusters"]);
-
-/** @param {string} run @returns {Promise<Said>} */
-export const askStatements = (run) => ask(["runs", run, "statements"]);
-
-/** @param {string} a @param {string} b @returns {Promise<Comparison>} */
-export const askComparison = (a, b) => ask(["compare", a, b]);
-
-/** @param {string} a @param {string} b @param {string} spec @returns {Promise<Difference>} */
-export const askDifference = (a, b, spec) =>
-  isSite ? askSlice(["compare", a, b], spec) : ask(["compare", a, b, spec]);
-
-/**
- * A file of a site holds all slices of a measure.
- * @template Answer
- * @param {string[]} path
- * @param {string} spec
- * @returns {Promise<Answer>}
- */
-async function askSlice(path, spec) {
-  const all = /** @type {Record<string, Answer>} */ (await ask([...path, spec.split("~")[0]]));
-  if (!(spec in all)) throw new Refused(404, `This site has no ${spec}.`);
-  return all[spec];
+  return ask("session");
 }
 
 /**
- * @template Answer
- * @param {string[]} path  parts, escaped here
- * @returns {Promise<Answer>}
+ * The answer at an address; a file of a site holds all slices of a measure.
+ * @template {keyof Answers} Path
+ * @param {Path} path
+ * @param {string[]} parts  those in braces
+ * @returns {Promise<Answers[Path]>}
  */
-function ask(path) {
-  const address = path.map(encodeURIComponent).join("/");
+export async function ask(path, ...parts) {
+  const places = path
+    .split("/")
+    .map((part) => (part.startsWith("{") ? (parts.shift() ?? "") : part));
+  const spec = places[places.length - 1];
+  const isSliced = isSite && path.endsWith("{spec}");
+  if (isSliced) places[places.length - 1] = spec.split("~")[0];
+  const answer = await keep(places.map(encodeURIComponent).join("/"));
+  if (!isSliced) return answer;
+  if (!(spec in answer)) throw new Refused(404, `This site has no ${spec}.`);
+  return answer[spec];
+}
+
+/** @param {string} address @returns {Promise<any>} */
+function keep(address) {
   const answer =
     known.get(address) ?? (isSite ? readFile(address) : fetch(`/api/${address}`).then(read));
   known.set(address, answer);
   answer.catch(() => known.delete(address));
-  return /** @type {Promise<Answer>} */ (answer);
+  return answer;
 }
 
 /**

@@ -3,7 +3,34 @@
 import { h } from "../ui/dom.js";
 import { plain } from "../ui/format.js";
 
-/** @import { MeasureEntry as Measure } from "./types.js" */
+/**
+ * @import { Attributes, Child } from "../ui/dom.js"
+ * @import { MeasureEntry as Measure } from "./types.js"
+ */
+
+/** @param {Child} text @param {Attributes} about  with what a click does */
+export function button(text, about) {
+  return h("button", { type: "button", class: "button", ...about }, text);
+}
+
+/**
+ * A few choices side by side.
+ * @param {string} name  of the inputs, with which their ids begin
+ * @param {string} legend  what is chosen, for those who cannot see it
+ * @param {Record<string, string>} options  names on screen by value
+ * @param {string} chosen
+ * @param {(value: string) => void} onChange
+ * @returns {HTMLFieldSetElement}
+ */
+export function segments(name, legend, options, chosen, onChange) {
+  const inputs = Object.entries(options).map(([value, text]) => {
+    const id = `${name}-${value}`;
+    const about = { type: "radio", name, id, value, checked: value === chosen };
+    const input = h("input", { ...about, change: () => onChange(value) });
+    return h("span", { class: "segment" }, input, h("label", { for: id }, text));
+  });
+  return h("fieldset", { class: "segments" }, h("legend", { class: "hidden" }, legend), ...inputs);
+}
 
 /**
  * @param {object} parts
@@ -12,13 +39,14 @@ import { plain } from "../ui/format.js";
  * @param {{value: string, text: string}[]} parts.options
  * @param {string} parts.value
  * @param {(value: string) => void} parts.onChange
+ * @param {string} [parts.title]
  * @returns {HTMLElement}
  */
-export function menu({ id, label, options, value, onChange }) {
+export function menu({ id, label, options, value, onChange, title }) {
   const made = options.map((one) =>
     h("option", { value: one.value, selected: one.value === value }, one.text),
   );
-  const select = h("select", { id }, ...made);
+  const select = h("select", { id, title }, ...made);
   select.addEventListener("change", () => onChange(select.value));
   return h("div", { class: "control" }, h("label", { for: id }, label), select);
 }

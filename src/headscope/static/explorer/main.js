@@ -1,6 +1,6 @@
 /** The shell: top bar, the page that the address names, and what to do when it cannot be shown. */
 
-import { askSession, Refused } from "./api.js";
+import { Refused, ask } from "./api.js";
 import { h } from "../ui/dom.js";
 import { PAGES } from "../pages/index.js";
 import { applyTheme, onSystemTheme } from "./look.js";
@@ -63,7 +63,7 @@ async function show(memory = null) {
 
 /** @param {string} page @param {Record<string, string>} params @returns {Promise<Shown>} */
 async function render(page, params) {
-  const session = await askSession();
+  const session = await ask("session");
   const found = PAGES[page] ?? PAGES.map;
   const run = chosenRun(session, params.run);
   const unknown = found.needsRun && params.run && run?.slug !== params.run;

@@ -1,6 +1,7 @@
 /** The bar at the top: where one can go, which run, which theme. */
 
 import { h } from "../ui/dom.js";
+import { menu } from "./controls.js";
 import { isSite } from "./home.js";
 import { chosenTheme, chooseTheme } from "./look.js";
 import { address, here, go } from "./place.js";
@@ -51,7 +52,7 @@ export const HELP = {
  * @param {RunSummary | null} run
  * @returns {string | undefined}
  */
-export function whyClosed(name, session, run) {
+function whyClosed(name, session, run) {
   if (name === "text")
     return session.model.state === "none"
       ? ((isSite && session.model.reason) || NO_MODEL).replaceAll("`", "")
@@ -88,20 +89,10 @@ export function fillTop(top, session, run, page, onTheme) {
   const links = Object.entries(PAGE_NAMES).map(([name, text]) => {
     const closed = whyClosed(name, session, run);
     const about = { "aria-current": name === page ? "page" : null, id: `nav-${name}` };
-    if (closed && name !== "overview")
-      return h(
-        "a",
-        {
-          ...about,
-          role: "link",
-          "aria-disabled": "true",
-          tabindex: 0,
-          title: closed,
-          "aria-label": `${text}: ${closed}`,
-        },
-        text,
-      );
-    return h("a", { ...about, href: address(name, carried(name, run)) }, text);
+    if (!closed || name === "overview")
+      return h("a", { ...about, href: address(name, carried(name, run)) }, text);
+    const why = { role: "link", "aria-disabled": "true", tabindex: 0, title: closed };
+    return h("a", { ...about, ...why, "aria-label": `${text}: ${closed}` }, text);
   });
   const nav = h("nav", { "aria-label": "Pages" }, ...links);
   top.replaceChildren(
@@ -143,30 +134,31 @@ function carried(name, run) {
 /** @param {Session} session @param {RunSummary | null} run @param {string} page */
 function runMenu(session, run, page) {
   if (!session.runs.length) return null;
-  const options = session.runs.map((one) => {
-    const state = one.state === "complete" ? "" : ` (${one.state})`;
-    return h(
-      "option",
-      { value: one.slug, selected: one.slug === run?.slug },
-      `${one.slug}${state}`,
-    );
+  const options = session.runs.map(({ slug, state }) => ({
+    value: slug,
+    text: state === "complete" ? slug : `${slug} (${state})`,
+  }));
+  return menu({
+    id: "run",
+    label: "Run",
+    options,
+    value: run?.slug ?? "",
+    onChange: (slug) => go(page, { ...here().params, run: slug }),
+    title: run ? [run.study, run.model, run.corpus].filter(Boolean).join(" · ") : "",
   });
-  const title = run ? [run.study, run.model, run.corpus].filter(Boolean).join(" · ") : "";
-  const select = h("select", { id: "run", title }, ...options);
-  select.addEventListener("change", () => go(page, { ...here().params, run: select.value }));
-  return h("div", { class: "control" }, h("label", { for: "run" }, "Run"), select);
 }
 
 /** @param {() => void} onTheme */
 function themeMenu(onTheme) {
   const names = { auto: "Auto", light: "Light", dark: "Dark" };
-  const options = Object.entries(names).map(([value, text]) =>
-    h("option", { value, selected: value === chosenTheme() }, text),
-  );
-  const select = h("select", { id: "theme" }, ...options);
-  select.addEventListener("change", () => {
-    chooseTheme(/** @type {Choice} */ (select.value));
-    onTheme();
+  return menu({
+    id: "theme",
+    label: "Theme",
+    options: Object.entries(names).map(([value, text]) => ({ value, text })),
+    value: chosenTheme(),
+    onChange: (theme) => {
+      chooseTheme(/** @type {Choice} */ (theme));
+      onTheme();
+    },
   });
-  return h("div", { class: "control" }, h("label", { for: "theme" }, "Theme"), select);
 }

@@ -525,3 +525,20 @@ export interface TextRequest {
   chat?: boolean;
   why?: number[] | null;
 }
+
+/** What is sent, by its address below /api/. */
+export interface Answers {
+  session: Session;
+  "runs/{run}": RunDetail;
+  "runs/{run}/measures/{spec}": Picture;
+  "runs/{run}/map": HeadMap;
+  "runs/{run}/portraits/{head}": HeadPortrait;
+  "runs/{run}/heads": Heads;
+  "runs/{run}/heads/{head}": Card;
+  "runs/{run}/records/{head}": HeadRecords;
+  "runs/{run}/inputs/{input}": InputText;
+  "runs/{run}/clusters": Clusters;
+  "runs/{run}/statements": Said;
+  "compare/{a}/{b}": Comparison;
+  "compare/{a}/{b}/{spec}": Difference;
+}

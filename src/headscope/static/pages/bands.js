@@ -3,10 +3,12 @@
 import { saveRows } from "../charts/export.js";
 import { saveButton } from "../charts/figure.js";
 import { tokenText } from "../charts/tokens.js";
-import { askInput } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
 import { number } from "../ui/format.js";
 import { change } from "../explorer/place.js";
+import { segments } from "../explorer/controls.js";
+import { section } from "./parts.js";
 
 /** @import { Band, Example, HeadRecords } from "../explorer/types.js" */
 
@@ -27,19 +29,24 @@ export function bandSection(run, { name, bands }, chosen) {
     for (const one of made) one.ready();
   };
   const first = bands.find((one) => one.name === chosen) ?? bands[bands.length - 1];
-  const bar = h(
-    "div",
-    { class: "figure-bar" },
-    h("h2", {}, "Examples"),
-    h("span", { class: "faint", "aria-hidden": "true" }, "Band"),
-    choice(bands, first, (band) => {
-      change({ band: band.name }, { replace: true, quiet: true });
-      void show(band);
-    }),
-    h("span", { class: "space" }),
-    saveButton("CSV", `Download the examples of ${name} as CSV`, () =>
-      saveRows(rowsOf(bands), `examples ${name}`),
-    ),
+  const choice = segments(
+    "band",
+    "Band of the head’s largest weight, from low to high",
+    Object.fromEntries(bands.map((band) => [`${band.name}`, band.name])),
+    first.name,
+    (band) => {
+      change({ band }, { replace: true, quiet: true });
+      void show(/** @type {Band} */ (bands.find((one) => one.name === band)));
+    },
+  );
+  const extra = h(
+    "span",
+    {},
+    h("span", { class: "faint", "aria-hidden": "true" }, "Band "),
+    choice,
+  );
+  const save = saveButton("CSV", `Download the examples of ${name} as CSV`, () =>
+    saveRows(rowsOf(bands), `examples ${name}`),
   );
   const hint = h(
     "p",
@@ -52,29 +59,7 @@ export function bandSection(run, { name, bands }, chosen) {
     " underlined; a click keeps it.",
   );
   void show(first);
-  return h("section", { class: "figure", id: "bands" }, bar, place, hint);
-}
-
-/** @param {Band[]} bands @param {Band} first @param {(band: Band) => void} onChange */
-function choice(bands, first, onChange) {
-  const inputs = bands.map((band) => {
-    const id = `band-${band.name}`;
-    const input = h("input", {
-      type: "radio",
-      name: "band",
-      id,
-      value: band.name,
-      checked: band === first,
-      change: () => onChange(band),
-    });
-    return h("span", { class: "segment" }, input, h("label", { for: id }, band.name));
-  });
-  return h(
-    "fieldset",
-    { class: "segments" },
-    h("legend", { class: "hidden" }, "Band of the head’s largest weight, from low to high"),
-    ...inputs,
-  );
+  return section("Examples", { id: "bands", extra, save: [save] }, place, hint);
 }
 
 /**
@@ -84,21 +69,14 @@ function choice(bands, first, onChange) {
  * @returns {Promise<{node: HTMLElement, ready: () => void}>}
  */
 async function example(run, one, i) {
-  const input = await askInput(run, one.input);
+  const input = await ask("runs/{run}/inputs/{input}", run, String(one.input));
   const text = tokenText(input, one.rows, {
     label: `Example ${i + 1}: ${input.document}, from token ${input.start}`,
     start: surest(one.rows),
   });
-  const about = h(
-    "p",
-    { class: "example-about" },
-    h("strong", {}, number(one.peak)),
-    h(
-      "span",
-      { class: "faint" },
-      `  ${input.document}, tokens ${input.start}–${input.start + input.tokens.length - 1}`,
-    ),
-  );
+  const from = `  ${input.document}, tokens ${input.start}–${input.start + input.tokens.length - 1}`;
+  const peak = h("strong", {}, number(one.peak));
+  const about = h("p", { class: "example-about" }, peak, h("span", { class: "faint" }, from));
   return { node: h("div", { class: "example" }, about, text.node), ready: text.ready };
 }
 

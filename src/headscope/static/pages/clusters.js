@@ -1,6 +1,6 @@
 /** Clusters: heads that attend alike lie close together. */
 
-import { askClusters, askPicture, askRun } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { measureMenus, menu, validSpec } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { figure } from "../charts/figure.js";
@@ -10,6 +10,7 @@ import { UNNAMED, roleColor } from "../explorer/look.js";
 import { withoutName } from "../explorer/heads.js";
 import { change, go } from "../explorer/place.js";
 import { scatter } from "../charts/scatter.js";
+import { pageTitle } from "./parts.js";
 
 /**
  * @import { Coloring as HeadColoring } from "../charts/coloring.js"
@@ -31,7 +32,10 @@ export const clustersPage = {
   fluid: true,
   async render(context) {
     const slug = context.run?.slug ?? "";
-    const [run, map] = await Promise.all([askRun(slug), askClusters(slug)]);
+    const [run, map] = await Promise.all([
+      ask("runs/{run}", slug),
+      ask("runs/{run}/clusters", slug),
+    ]);
     const by = ["layer", "behaviour", "measure"].includes(context.params.color)
       ? context.params.color
       : map.behaviours.length
@@ -43,7 +47,7 @@ export const clustersPage = {
         ? byLayer(run.layers)
         : by === "behaviour"
           ? byBehaviour(map)
-          : byMeasure(await askPicture(slug, spec));
+          : byMeasure(await ask("runs/{run}/measures/{spec}", slug, spec));
     return { nodes: page(context, run, map, by, spec, coloring) };
   },
 };
@@ -72,20 +76,15 @@ function page(context, run, map, by, spec, coloring) {
     );
   };
   tell(null);
-  const points = map.heads.flatMap((one) =>
-    one.x === null || one.y === null
-      ? []
-      : [
-          {
-            name: one.name,
-            x: one.x,
-            y: one.y,
-            color: coloring.color(one),
-            shape: coloring.shape?.(one) ?? 0,
-            hollow: coloring.hollow?.(one) ?? false,
-          },
-        ],
-  );
+  const points = map.heads.flatMap((head) => {
+    const { name, x, y } = head;
+    const look = {
+      color: coloring.color(head),
+      shape: coloring.shape?.(head),
+      hollow: coloring.hollow?.(head),
+    };
+    return x === null || y === null ? [] : [{ name, x, y, ...look }];
+  });
   const width = context.room - 34;
   const drawing = scatter(points, {
     width,
@@ -102,39 +101,28 @@ function page(context, run, map, by, spec, coloring) {
     ...map.heads.map((one) => [one.name, one.x, one.y, one.behaviour]),
   ];
   const stress = map.stress === null ? "" : ` Normalised stress ${number(map.stress)}.`;
-  const caption = h(
-    "div",
-    {},
-    readout,
-    coloring.legend,
-    h(
-      "p",
-      {},
-      "Distances approximate the Jensen–Shannon divergence between heads (metric MDS); the " +
-        `axes have no meaning of their own.${stress}`,
-    ),
-  );
+  const means =
+    "Distances approximate the Jensen–Shannon divergence between heads (metric MDS); the " +
+    `axes have no meaning of their own.${stress}`;
+  const caption = h("div", {}, readout, coloring.legend, h("p", {}, means));
   const options = [
     { value: "behaviour", text: "Behaviour" },
     { value: "layer", text: "Layer" },
     { value: "measure", text: "A measure" },
   ].filter((one) => one.value !== "behaviour" || map.behaviours.length);
-  const controls = [
-    menu({
-      id: "color",
-      label: "Colour",
-      options,
-      value: by,
-      onChange: (color) => change({ color }),
-    }),
-  ];
-  if (by === "measure")
-    controls.push(
-      measureMenus("measure", "Measure", run.measures, spec, (measure) => change({ measure })),
-    );
+  const colors = menu({
+    id: "color",
+    label: "Colour",
+    options,
+    value: by,
+    onChange: (color) => change({ color }),
+  });
+  const measures = measureMenus("measure", "Measure", run.measures, spec, (measure) =>
+    change({ measure }),
+  );
   return [
-    h("div", { class: "title" }, h("h1", {}, "Which heads are alike?")),
-    h("div", { class: "controls" }, ...controls),
+    pageTitle("Which heads are alike?"),
+    h("div", { class: "controls" }, colors, by === "measure" && measures),
     figure({ title: "Map of heads", drawing, rows, caption }),
   ];
 }

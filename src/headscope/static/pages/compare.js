@@ -1,6 +1,6 @@
 /** Compare: two runs side by side, what differs and by how much more than chance. */
 
-import { askComparison, askDifference, askRun } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { measureMenus, menu, validSpec } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { figure } from "../charts/figure.js";
@@ -10,15 +10,16 @@ import { domainOf, gridRows, heatmap } from "../charts/heatmap.js";
 import { intervals } from "../charts/intervals.js";
 import { sentences } from "../explorer/messages.js";
 import { address, change, go } from "../explorer/place.js";
-import { fold } from "./fold.js";
+import { fold, headLink, pageTitle } from "./parts.js";
 import { pairOfMaps } from "./pairs.js";
 import { whyNoPair } from "../explorer/top.js";
 import { sortable } from "../charts/table.js";
 
 /**
- * @import { Value } from "../charts/table.js"
+ * @import { Column, Value } from "../charts/table.js"
+ * @import { Interval } from "../charts/intervals.js"
  * @import { Context, Page } from "../explorer/main.js"
- * @import { Comparison, Difference, RunDetail, RunSummary as Run } from "../explorer/types.js"
+ * @import { Comparison, Difference, DifferenceRow, RunDetail, RunSummary as Run } from "../explorer/types.js"
  */
 
 const MOST_INTERVALS = 20;
@@ -29,19 +30,12 @@ export const comparePage = {
   fluid: true,
   async render(context) {
     const runs = context.session.runs.filter((one) => one.state === "complete");
-    const title = h("div", { class: "title" }, h("h1", {}, "What changed?"));
+    const title = pageTitle("What changed?");
     const closed = whyNoPair(context.session);
-    if (closed)
-      return {
-        nodes: [
-          title,
-          h(
-            "div",
-            { class: "note" },
-            sentences(`${closed} Open two: \`headscope serve RUN_A RUN_B\`.`),
-          ),
-        ],
-      };
+    if (closed) {
+      const how = sentences(`${closed} Open two: \`headscope serve RUN_A RUN_B\`.`);
+      return { nodes: [title, h("div", { class: "note" }, how)] };
+    }
     const partners = (/** @type {Run} */ run) =>
       runs
         .filter((one) => one.study === run.study && one.slug !== run.slug)
@@ -85,7 +79,7 @@ function runMenu(id, label, runs, value) {
 /** @param {Context} context @param {Run} first @param {Run} second @returns {Promise<Node[]>} */
 async function body(context, first, second) {
   const [a, b] = [first.slug, second.slug];
-  const [found, run] = await Promise.all([askComparison(a, b), askRun(a)]);
+  const [found, run] = await Promise.all([ask("compare/{a}/{b}", a, b), ask("runs/{run}", a)]);
   const relation = h("div", { class: "note" }, ...found.notes.map(sentences));
   const isIndexed = found.by.includes("index");
   const maps =
@@ -95,8 +89,8 @@ async function body(context, first, second) {
   const parts = isIndexed
     ? await headWithHead(context, a, b, found, run)
     : [
-        fold("Matched heads", matchesTable(context, found, a, b)),
-        fold("Layers at the same depth", layersTable(context, found)),
+        fold("Matched heads", matchesTable(found, a, b)),
+        fold("Layers at the same depth", layersTable(found)),
         fold("Largest differences", largestTable(context, found, a, b, "Between matched heads")),
       ];
   return [relation, ...maps, ...parts];
@@ -114,41 +108,36 @@ async function headWithHead(context, a, b, found, run) {
   const measures = run.measures.filter((one) => found.measures.includes(one.name));
   const first = run.described ? "explained" : found.rows[0]?.spec;
   const spec = validSpec(measures, context.params.measure ?? first, measures[0].name);
-  const picture = await askDifference(a, b, spec);
+  const picture = await ask("compare/{a}/{b}/{spec}", a, b, spec);
   const menus = measureMenus("measure", "Measure", measures, spec, (measure) =>
     change({ measure }),
   );
   const third = context.room > 900 ? (context.room - 48) / 3 : context.room;
   const domain = domainOf([...picture.first, ...picture.second]);
+  const maps = [
+    map("first", a, picture, a, third, domain),
+    map("second", b, picture, b, third, domain),
+    map("difference", b, picture, "Difference, second − first", third, undefined),
+  ];
+  const largest = largestTable(context, found, a, b, "Over all measures");
   return [
     h("div", { class: "controls" }, menus),
-    h(
-      "div",
-      { class: "thirds" },
-      map("first", a, picture, a, third, domain),
-      map("second", b, picture, b, third, domain),
-      map("difference", b, picture, "Difference, second − first", third, undefined),
-    ),
+    h("div", { class: "thirds" }, ...maps),
     intervalFigure(picture, a, b, context.room),
-    found.rows.length
-      ? fold("Largest differences", largestTable(context, found, a, b, "Over all measures"))
-      : largestTable(context, found, a, b, "Over all measures"),
+    found.rows.length ? fold("Largest differences", largest) : largest,
   ];
 }
 
-/** @param {Context} context @param {Comparison} found @param {string} a @param {string} b */
-function matchesTable(context, found, a, b) {
-  const rows = found.matches.map((one) => [one.first, one.second, one.distance, one.chance]);
+/** @param {Comparison} found @param {string} a @param {string} b */
+function matchesTable(found, a, b) {
   const alone = found.alone.length ? ` Without a partner: ${found.alone.join(", ")}.` : "";
   return sortable({
     title: "Matched heads",
-    rows,
-    sort: "",
-    onSort: () => {},
+    rows: found.matches.map((match) => [match.first, match.second, match.distance, match.chance]),
     kind: "tall",
     columns: [
-      { name: "first", show: headLink(a) },
-      { name: "second", show: headLink(b) },
+      { name: "first", show: (name) => headLink(a, String(name)) },
+      { name: "second", show: (name) => headLink(b, String(name)) },
       { name: "distance" },
       { name: "chance" },
     ],
@@ -158,41 +147,31 @@ function matchesTable(context, found, a, b) {
   });
 }
 
-/** @param {string} run @returns {(value: Value) => HTMLElement} */
-function headLink(run) {
-  return (value) => h("a", { href: address("head", { run, head: String(value) }) }, String(value));
+/** A difference with its sign. @param {Value} value @returns {string} */
+const show = (value) => (typeof value === "number" ? signed(value) : "–");
+
+/** @type {Column[]} */
+const VALUES = [
+  { name: "first" },
+  { name: "second" },
+  { name: "difference", show },
+  { name: "low", show },
+  { name: "high", show },
+  { name: "q" },
+];
+
+/** What `VALUES` are of. @param {DifferenceRow} row @returns {Value[]} */
+function valuesOf({ first, second, difference, low, high, q }) {
+  return [first, second, difference, low, high, q];
 }
 
-/** @param {Context} context @param {Comparison} found */
-function layersTable(context, found) {
-  const rows = found.layers.map((one) => [
-    one.first_at,
-    one.second_at,
-    one.title,
-    one.first,
-    one.second,
-    one.difference,
-    one.low,
-    one.high,
-    one.q,
-  ]);
+/** @param {Comparison} found */
+function layersTable({ layers }) {
   return sortable({
     title: "Layers at the same depth",
-    rows,
-    sort: "",
-    onSort: () => {},
+    rows: layers.map((row) => [row.first_at, row.second_at, row.title, ...valuesOf(row)]),
     kind: "tall",
-    columns: [
-      { name: "first at" },
-      { name: "second at" },
-      { name: "measure" },
-      { name: "first" },
-      { name: "second" },
-      { name: "difference", show: difference },
-      { name: "low", show: difference },
-      { name: "high", show: difference },
-      { name: "q" },
-    ],
+    columns: [{ name: "first at" }, { name: "second at" }, { name: "measure" }, ...VALUES],
     note: "Pooled over the heads of each layer; between layers by a straight line.",
   });
 }
@@ -206,36 +185,19 @@ function layersTable(context, found) {
  * @param {[number, number] | undefined} domain
  */
 function map(part, run, picture, title, room, domain) {
-  const grid = {
-    layers: picture.layers,
-    heads: picture.heads,
-    values: picture[part],
-    errors: null,
-  };
-  const unclear = domain ? undefined : unclearHeads(picture);
-  const drawn = heatmap(grid, {
+  const { layers, heads } = picture;
+  const grid = { layers, heads, values: picture[part] };
+  const unclear = domain ? new Set() : unclearHeads(picture);
+  const { drawing } = heatmap(grid, {
     label: `${title}: ${picture.title}`,
+    prefix: `${part}-`,
     room: room - 34,
     domain,
-    dimmed: unclear && ((name) => unclear.has(name)),
+    dimmed: (name) => unclear.has(name),
     onOpen: (name) => go("head", { run, head: name }),
   });
-  prefixIds(drawn.drawing, part);
-  return figure({
-    title,
-    drawing: drawn.drawing,
-    rows: () => gridRows(grid),
-    caption: domain ? null : h("p", {}, "Hatched: the interval includes zero."),
-  });
-}
-
-/**
- * Three maps on one page need their own ids.
- * @param {SVGSVGElement} drawing
- * @param {string} prefix
- */
-function prefixIds(drawing, prefix) {
-  for (const cell of drawing.querySelectorAll("[id]")) cell.id = `${prefix}-${cell.id}`;
+  const caption = domain ? null : h("p", {}, "Hatched: the interval includes zero.");
+  return figure({ title, drawing, rows: () => gridRows(grid), caption });
 }
 
 /** @param {Difference} picture @returns {Set<string>} */
@@ -247,16 +209,11 @@ function unclearHeads(picture) {
   );
 }
 
-/**
- * @param {Difference} picture
- * @returns {{name: string, difference: number, low: number | null, high: number | null}[]}
- */
+/** @param {Difference} picture @returns {Interval[]} */
 function each(picture) {
-  const [differences, low, high] = [
-    picture.difference.flat(),
-    picture.low.flat(),
-    picture.high.flat(),
-  ];
+  const [differences, low, high] = [picture.difference, picture.low, picture.high].map((grid) =>
+    grid.flat(),
+  );
   return headNames(picture).flatMap((name, i) => {
     const difference = differences[i];
     return difference === null ? [] : [{ name, difference, low: low[i], high: high[i] }];
@@ -279,16 +236,9 @@ function intervalFigure(picture, a, b, room) {
   const caption =
     `${Math.round(100 * picture.confidence)} % intervals, from leaving out one group of ` +
     "documents at a time.";
-  return figure({
-    title: "Largest differences of heads",
-    drawing,
-    rows,
-    caption: h("p", {}, caption),
-  });
+  const title = "Largest differences of heads";
+  return figure({ title, drawing, rows, caption: h("p", {}, caption) });
 }
-
-/** @param {Value} value @returns {string} */
-const difference = (value) => (typeof value === "number" ? signed(value) : "–");
 
 /**
  * @param {Context} context
@@ -298,48 +248,29 @@ const difference = (value) => (typeof value === "number" ? signed(value) : "–"
  * @param {string} title
  */
 function largestTable(context, found, a, b, title) {
-  const rows = found.rows.map((one) => [
-    one.first_at,
-    one.second_at,
-    one.title,
-    one.first,
-    one.second,
-    one.difference,
-    one.low,
-    one.high,
-    one.q,
-    one.effect,
-    one.spec,
-  ]);
-  if (!rows.length)
-    return h(
-      "div",
-      { class: "note", id: "no-difference" },
-      sentences("The two runs do not differ in any value."),
-    );
-  const measure = (/** @type {Value} */ value, /** @type {Value[]} */ row) =>
-    h(
-      "a",
-      { href: address("compare", { run: context.params.run, a, b, measure: String(row[10]) }) },
-      String(value),
-    );
+  if (!found.rows.length) {
+    const none = sentences("The two runs do not differ in any value.");
+    return h("div", { class: "note", id: "no-difference" }, none);
+  }
+  const measure = (/** @type {Value} */ value, /** @type {Value[]} */ row) => {
+    const spec = String(row[row.length - 1]);
+    const href = address("compare", { run: context.params.run, a, b, measure: spec });
+    return h("a", { href }, String(value));
+  };
   return sortable({
     title,
-    rows,
-    sort: context.params.sort ?? "",
+    rows: found.rows.map((row) => [
+      ...[row.first_at, row.second_at, row.title, ...valuesOf(row), row.effect, row.spec],
+    ]),
+    sort: context.params.sort,
     onSort: (sort) => change({ sort }, { replace: true, quiet: true }),
     kind: "tall",
     columns: [
-      { name: "head", show: headLink(a) },
-      { name: "in second", show: headLink(b) },
+      { name: "head", show: (name) => headLink(a, String(name)) },
+      { name: "in second", show: (name) => headLink(b, String(name)) },
       { name: "measure", show: measure },
-      { name: "first" },
-      { name: "second" },
-      { name: "difference", show: difference },
-      { name: "low", show: difference },
-      { name: "high", show: difference },
-      { name: "q" },
-      { name: "effect", show: difference },
+      ...VALUES,
+      { name: "effect", show },
     ],
     note:
       "Effect: the difference in standard deviations over the heads of both runs; ordered by " +

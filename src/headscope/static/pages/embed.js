@@ -2,88 +2,56 @@
  * One head in a frame of another page: no bar, what it looks at, its numbers, its surest examples.
  */
 
-import { sortable } from "../charts/table.js";
-import { askCard, askPortrait, askRecords, askRun } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
 import { headNames } from "../explorer/heads.js";
-import { PLUS_MINUS, withError } from "../ui/format.js";
 import { address } from "../explorer/place.js";
-import { fold } from "./fold.js";
+import { measureTable } from "./head.js";
+import { fold, pageTitle } from "./parts.js";
 import { portraitParts } from "./portrait.js";
 import { bandSection } from "./bands.js";
 import { histogramPair } from "./records.js";
 import { exemplarLines } from "./exemplars.js";
 
-/**
- * @import { Page } from "../explorer/main.js"
- * @import { Card } from "../explorer/types.js"
- */
+/** @import { Page } from "../explorer/main.js" */
 
 const MOST = 8; // measures, those in which the head ranks highest
+const OUTSIDE = { target: "_blank", rel: "noopener" };
 
 /** @type {Page} */
 export const embedPage = {
   needsRun: true,
   async render({ run: chosen, params, room }) {
     const slug = chosen?.slug ?? "";
-    const run = await askRun(slug);
+    const run = await ask("runs/{run}", slug);
     const name = params.head || headNames(run)[0];
     const [card, records, portrait] = await Promise.all([
-      askCard(slug, name),
-      run.records ? askRecords(slug, name) : null,
-      run.described ? askPortrait(slug, name) : null,
+      ask("runs/{run}/heads/{head}", slug, name),
+      run.records ? ask("runs/{run}/records/{head}", slug, name) : null,
+      run.described ? ask("runs/{run}/portraits/{head}", slug, name) : null,
     ]);
-    const whole = h(
-      "a",
-      { href: address("head", { run: slug, head: card.name }), target: "_blank", rel: "noopener" },
-      "Open in the explorer",
-    );
+    const href = address("head", { run: slug, head: card.name });
     const about = [run.model, run.study].filter(Boolean).join(" · ");
-    const title = h(
-      "div",
-      { class: "title" },
-      h("h1", {}, `Head ${card.name}`),
+    const title = pageTitle(
+      `Head ${card.name}`,
       h("p", { class: "faint" }, about),
       h("span", { class: "space" }),
-      whole,
+      h("a", { href, ...OUTSIDE }, "Open in the explorer"),
     );
-    const evidence = portrait && h("section", {}, ...portraitParts(portrait, room));
-    const looks =
-      card.looks && !portrait ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null;
-    const sentences = exemplarLines(card);
+    const highest = card.measures
+      .filter((measure) => measure.rank !== null)
+      .sort((a, b) => Number(a.rank) - Number(b.rank))
+      .slice(0, MOST);
+    const table = measureTable(slug, highest, { title: "Where it ranks highest" }, OUTSIDE);
+    const looks = card.looks && h("p", { class: "lead" }, h("strong", {}, card.looks));
     const nodes = [
       title,
-      evidence ?? looks,
-      portrait ? fold("Where it ranks highest", measures(card)) : measures(card),
+      portrait ? h("section", {}, ...portraitParts(portrait, room)) : looks || null,
+      portrait ? fold("Where it ranks highest", table) : table,
       histogramPair(card.histograms, room),
       records?.bands.length ? bandSection(slug, records, params.band) : null,
-      sentences.node,
+      exemplarLines(card),
     ];
-    return { nodes: nodes.flatMap((node) => node ?? []), ready: sentences.ready };
+    return { nodes: nodes.flatMap((node) => node ?? []) };
   },
 };
-
-/** @param {Card} card */
-function measures(card) {
-  const known = card.measures
-    .filter((one) => one.rank !== null)
-    .sort((a, b) => Number(a.rank) - Number(b.rank))
-    .slice(0, MOST);
-  const rows = known.map((one) => [one.title, one.value, one.rank, one.error, one.of]);
-  return sortable({
-    title: "Where it ranks highest",
-    rows,
-    sort: "",
-    onSort: () => {},
-    columns: [
-      { name: "measure" },
-      {
-        name: "value",
-        numeric: true,
-        show: (value, row) => withError(Number(value), row[3] === null ? null : Number(row[3])),
-      },
-      { name: "rank", numeric: true, show: (value, row) => `${value} / ${row[4]}` },
-    ],
-    note: `Rank 1 is the largest value of all heads; ${PLUS_MINUS}.`,
-  });
-}

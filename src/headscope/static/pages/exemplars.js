@@ -6,148 +6,111 @@ import { saveDrawing, saveRows } from "../charts/export.js";
 import { number } from "../ui/format.js";
 import { change, here } from "../explorer/place.js";
 import { sentences } from "../explorer/messages.js";
-import { sentenceArc } from "../charts/sentence.js";
-import { EXAMPLE, ViewHost } from "./viewhost.js";
+import { exampleArcs } from "../charts/arcs.js";
+import { shortened } from "../ui/fonts.js";
+import { section } from "./parts.js";
+import { EXAMPLE, field, ViewHost } from "./viewhost.js";
 
 /**
  * @import { Header } from "../kinds/shared/data.js"
  * @import { Context } from "../explorer/main.js"
- * @import { Card, Exemplar, ModelFacts } from "../explorer/types.js"
+ * @import { Card, Exemplar } from "../explorer/types.js"
  */
 
 const NO_MODEL = "No model is loaded; start `headscope serve` with --model to see every weight.";
+const LONGEST = 24; // characters of a word
 const PAUSE = 450; // milliseconds without a key before a typed text is traced
 
 /**
  * @param {Context} context
  * @param {Card} card
+ * @param {string} [group]  of the head's name
  * @returns {{node: HTMLElement, ready: () => void, leave: () => void}}
  */
-export function exemplarSection(context, card) {
+export function exemplarSection(context, card, group) {
+  const { exemplars } = card;
   const open = h("div", { class: "opened", id: "opened" });
-  const state = { host: /** @type {ViewHost | null} */ (null) };
-  const rows = card.exemplars.map((one, i) => row(one, i, () => choose(i)));
+  /** @type {ViewHost | null} */
+  let host = null;
   const choose = (/** @type {number} */ i) => {
     change({ exemplar: String(i), text: null }, { quiet: true });
-    show(i, card.exemplars[i].text);
+    show(i, exemplars[i].text);
     open.scrollIntoView({ block: "nearest" });
   };
   const show = (/** @type {number | null} */ i, /** @type {string} */ text) => {
-    rows.forEach((one, j) =>
-      one.querySelector("button")?.setAttribute("aria-pressed", String(j === i)),
+    rows.forEach((row, j) =>
+      row.querySelector("button")?.setAttribute("aria-pressed", String(j === i)),
     );
-    state.host?.leave();
-    state.host = fillOpened(open, context, card, i === null ? null : card.exemplars[i], text);
+    host?.leave();
+    host = fillOpened(open, context, card, i === null ? null : exemplars[i], text);
   };
-  const all = () => [
-    ["rank", "weight", "attending", "attended", "text"],
-    ...card.exemplars.map((one, i) => [
-      i + 1,
-      one.weight,
-      one.tokens[one.query],
-      one.tokens[one.key],
-      one.text,
-    ]),
-  ];
-  const bar = h(
-    "div",
-    { class: "figure-bar" },
-    h("h2", {}, "Exemplar sentences"),
-    h("span", { class: "space" }),
-    saveButton("CSV", "Download the exemplars as CSV", () =>
-      saveRows(all(), `exemplars ${card.name}`),
-    ),
-  );
-  const empty = rows.length
-    ? null
-    : h("p", { class: "faint" }, "This run kept no exemplars for the head.");
-  const hint = h(
-    "p",
-    { class: "caption" },
-    "The attending token is bold, the attended one italic; the number is the weight. Click a " +
-      "sentence to open it.",
-  );
-  const node = h(
-    "section",
-    { class: "figure" },
-    bar,
-    empty,
-    h("ol", { class: "exemplars" }, ...rows),
-    rows.length ? hint : null,
-    open,
-  );
-  const ready = () => {
-    rows.forEach(scrollToArc);
-    const { exemplar, text } = here().params;
-    const i = exemplar === undefined || !card.exemplars[Number(exemplar)] ? null : Number(exemplar);
-    if (i !== null || text) show(i, text ?? card.exemplars[/** @type {number} */ (i)].text);
-    else if (!rows.length && context.session.model.name) show(null, EXAMPLE);
-  };
-  return { node, ready, leave: () => state.host?.leave() };
-}
-
-/**
- * The sentences alone, where nothing can be opened.
- * @param {Card} card
- * @returns {{node: HTMLElement | null, ready: () => void}}
- */
-export function exemplarLines(card) {
-  const lines = card.exemplars.map((one) => {
-    const { drawing, middle } = sentenceArc(one);
+  const rows = exemplars.map((one, i) => {
+    const drawing = drawn(one, group);
+    const name = `exemplar ${i + 1}`;
+    const act = { type: "button", "aria-pressed": "false", click: () => choose(i) };
     return h(
       "li",
       {},
-      h(
-        "span",
-        { class: "exemplar" },
-        h("span", { class: "weight" }, number(one.weight)),
-        h(
-          "span",
-          {
-            class: "line",
-            "data-middle": middle,
-            tabindex: 0,
-            role: "group",
-            "aria-label": one.text,
-          },
-          drawing,
-        ),
-      ),
+      h("button", { ...act, class: "exemplar", id: `exemplar-${i}` }, ...drawing.parts),
+      saveButton("SVG", `Download ${name} as SVG`, () => saveDrawing(drawing.arcs, name)),
     );
   });
-  const node = h(
-    "section",
-    { class: "figure" },
-    h("div", { class: "figure-bar" }, h("h2", {}, "Exemplar sentences")),
-    h("ol", { class: "exemplars" }, ...lines),
+  const all = exemplars.map(({ weight, tokens, query, key, text }, i) => [
+    ...[i + 1, weight, tokens[query], tokens[key], text],
+  ]);
+  const headings = ["rank", "weight", "attending", "attended", "text"];
+  const save = saveButton("CSV", "Download the exemplars as CSV", () =>
+    saveRows([headings, ...all], `exemplars ${card.name}`),
   );
-  return { node: lines.length ? node : null, ready: () => lines.forEach(scrollToArc) };
+  const empty = h("p", { class: "faint" }, "This run kept no exemplars for the head.");
+  const hint =
+    "The number is the weight from the word that looks to the word that it looks at (dot). Click a sentence to open it.";
+  const list = h("ol", { class: "exemplars" }, ...rows);
+  const parts = rows.length ? [list, h("p", { class: "caption" }, hint)] : [empty];
+  const ready = () => {
+    const { exemplar, text } = here().params;
+    const i = exemplars[Number(exemplar)] ? Number(exemplar) : null;
+    if (i !== null || text) show(i, text ?? exemplars[/** @type {number} */ (i)].text);
+    else if (!rows.length && context.session.model.name) show(null, EXAMPLE);
+  };
+  const node = section("Exemplar sentences", { save: rows.length ? [save] : [] }, ...parts, open);
+  return { node, ready, leave: () => host?.leave() };
 }
 
-/** @param {Exemplar} one @param {number} i @param {() => void} act */
-function row(one, i, act) {
-  const { drawing, middle } = sentenceArc(one);
-  const button = h(
-    "button",
-    { type: "button", class: "exemplar", id: `exemplar-${i}`, "aria-pressed": "false", click: act },
-    h("span", { class: "weight" }, number(one.weight)),
-    h("span", { class: "line", "data-middle": middle }, drawing),
-  );
-  return h(
-    "li",
-    {},
-    button,
-    saveButton("SVG", `Download exemplar ${i + 1} as SVG`, () =>
-      saveDrawing(drawing, `exemplar ${i + 1}`),
-    ),
-  );
+/** The sentences alone, where nothing can be opened. @param {Card} card */
+export function exemplarLines({ exemplars }) {
+  if (!exemplars.length) return null;
+  const lines = exemplars.map((one) => {
+    const { parts, line } = drawn(one);
+    for (const [name, value] of [
+      ["tabindex", "0"],
+      ["role", "group"],
+      ["aria-label", one.text],
+    ])
+      line.setAttribute(name, value);
+    return h("li", {}, h("span", { class: "exemplar" }, ...parts));
+  });
+  return section("Exemplar sentences", {}, h("ol", { class: "exemplars" }, ...lines));
 }
 
-/** @param {HTMLElement} item */
-function scrollToArc(item) {
-  const line = item.querySelector(".line");
-  if (line instanceof HTMLElement)
-    line.scrollLeft = Number(line.dataset.middle) - line.clientWidth / 2;
+/** A sentence with its weight and one arc, scrolled to it. @param {Exemplar} one @param {string} [group] */
+function drawn({ pieces, spaces, rtl, query, key, weight }, group = "unnamed") {
+  const example = {
+    tokens: pieces.map((piece) => shortened(piece, LONGEST)),
+    begins: spaces,
+    after_gap: [],
+    arcs: [[query, key, weight, 1]],
+    null: [],
+    same: [],
+    rtl,
+  };
+  const arcs = exampleArcs(example, group);
+  const line = h("span", { class: "line" }, arcs);
+  new ResizeObserver((_, watch) => {
+    watch.disconnect(); // the reader scrolls from here on
+    line.scrollLeft = Number(arcs.dataset.middle) - line.clientWidth / 2;
+  }).observe(line);
+  return { arcs, line, parts: [h("span", { class: "weight" }, number(weight)), line] };
 }
 
 /**
@@ -159,69 +122,41 @@ function scrollToArc(item) {
  * @returns {ViewHost | null}
  */
 function fillOpened(open, context, card, one, text) {
-  const { model } = context.session;
+  const { model, limits } = context.session;
   if (model.state === "none" || model.state === "failed") {
-    open.replaceChildren(withoutModel(model));
+    const why =
+      model.state === "failed"
+        ? `The model ${model.name} could not be loaded: ${model.reason}`
+        : (model.reason ?? NO_MODEL);
+    open.replaceChildren(h("div", { class: "note" }, sentences(why)));
     return null;
   }
-  const status = h("p", { class: "status", role: "status" });
-  const area = h("textarea", {
-    id: "text",
-    rows: 2,
-    spellcheck: "false",
-    maxlength: context.session.limits.text,
-  });
-  area.value = text;
-  const place = h("div", { class: "view" });
-  const host = new ViewHost(place, (said, wrong) => {
-    status.textContent = said;
-    status.classList.toggle("wrong", wrong);
-  });
+  const { node, area } = field(
+    "text",
+    "Edit the text and see the head change",
+    2,
+    text,
+    limits.text,
+  );
+  const host = new ViewHost({ class: "view" });
   // The pair is where the run found it only if the loaded model cuts the text into the same tokens.
   const start = (/** @type {Header} */ header) =>
     one && String(header.stacks[0].queries.labels) === String(one.labels)
       ? { pinned: `q${one.query}` }
       : {};
-  const trace = () =>
-    void host.show(
-      { text: area.value, kind: "head", layer: card.layer, head: card.head },
-      { start },
-    );
-  area.addEventListener(
-    "input",
-    later(() => {
+  const trace = () => {
+    const request = /** @type {const} */ ({ kind: "head", layer: card.layer, head: card.head });
+    void host.show({ text: area.value, ...request }, { start });
+  };
+  let timer = 0;
+  area.addEventListener("input", () => {
+    window.clearTimeout(timer);
+    timer = window.setTimeout(() => {
       change({ text: area.value }, { quiet: true, replace: true });
       trace();
-    }),
-  );
-  open.replaceChildren(
-    h(
-      "div",
-      { class: "control stacked" },
-      h("label", { for: "text" }, "Edit the text and see the head change"),
-      area,
-    ),
-    status,
-    place,
-  );
+    }, PAUSE);
+  });
+  open.replaceChildren(node, host.status, host.el);
   trace();
   return host;
-}
-
-/** @param {ModelFacts} model @returns {HTMLElement} why nothing can be opened */
-function withoutModel(model) {
-  const why =
-    model.state === "failed"
-      ? `The model ${model.name} could not be loaded: ${model.reason}`
-      : (model.reason ?? NO_MODEL);
-  return h("div", { class: "note" }, sentences(why));
-}
-
-/** @param {() => void} act @returns {() => void} */
-function later(act) {
-  let timer = 0;
-  return () => {
-    window.clearTimeout(timer);
-    timer = window.setTimeout(act, PAUSE);
-  };
 }

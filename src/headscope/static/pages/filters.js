@@ -1,6 +1,6 @@
 /** The controls of the conditions that a head must meet. */
 
-import { measureMenus, menu } from "../explorer/controls.js";
+import { button, measureMenus, menu } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { finite } from "../ui/format.js";
 import { change } from "../explorer/place.js";
@@ -87,17 +87,12 @@ export function filterRows({ run, asked, pictures }, draw) {
         onChange: (sign) => put(i, { ...current(), sign: /** @type {Filter["sign"]} */ (sign) }),
       }),
       number,
-      h(
-        "button",
-        {
-          type: "button",
-          class: "button small",
-          id: `where-${i}-drop`,
-          "aria-label": `Remove condition ${i + 1}`,
-          click: () => put(i, null),
-        },
-        "Remove",
-      ),
+      button("Remove", {
+        class: "button small",
+        id: `where-${i}-drop`,
+        "aria-label": `Remove condition ${i + 1}`,
+        click: () => put(i, null),
+      }),
     );
   });
 }

@@ -6,13 +6,14 @@ import { lookUp } from "../charts/heatmap.js";
 import { relation } from "../charts/relation.js";
 import { scatter } from "../charts/scatter.js";
 import { sortable } from "../charts/table.js";
-import { askHeads, askPicture, askRun } from "../explorer/api.js";
-import { measureMenus, menu } from "../explorer/controls.js";
+import { ask } from "../explorer/api.js";
+import { button, measureMenus, menu } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { PLUS_MINUS, counted, plain, withError } from "../ui/format.js";
 import { withoutName } from "../explorer/heads.js";
-import { address, change, go } from "../explorer/place.js";
+import { change, go } from "../explorer/place.js";
 import { addFilter, filterRows } from "./filters.js";
+import { headLink, pageTitle } from "./parts.js";
 import { keeps, readQuestion, writeFilters, writeSpecs } from "./question.js";
 
 /**
@@ -35,39 +36,29 @@ export const finderPage = {
   fluid: true,
   async render(context) {
     const slug = context.run?.slug ?? "";
-    const [run, { heads }] = await Promise.all([askRun(slug), askHeads(slug)]);
-    if (!run.measures.length)
-      return {
-        nodes: [
-          title(run),
-          h(
-            "p",
-            { class: "note" },
-            "This run declares no measure of heads, so there is nothing to choose them by.",
-          ),
-        ],
-      };
+    const [run, { heads }] = await Promise.all([
+      ask("runs/{run}", slug),
+      ask("runs/{run}/heads", slug),
+    ]);
+    if (!run.measures.length) {
+      const why = "This run declares no measure of heads, so there is nothing to choose them by.";
+      return { nodes: [title(run), h("p", { class: "note" }, why)] };
+    }
     const asked = readQuestion(context.params, run.measures);
-    const specs = [
-      ...new Set([
-        asked.x,
-        asked.y,
-        ...(asked.color === "layer" ? [] : [asked.color]),
-        ...asked.columns,
-        ...asked.filters.map((one) => one.spec),
-      ]),
-    ];
-    const pictures = await Promise.all(specs.map((spec) => askPicture(slug, spec)));
-    const found = {
-      run,
-      heads,
-      asked,
-      room: context.room,
-      pictures: new Map(specs.map((spec, i) => [spec, pictures[i]])),
-    };
-    return { nodes: page(found) };
+    const filtered = asked.filters.map((filter) => filter.spec);
+    const specs = [...new Set([...axesOf(asked), ...asked.columns, ...filtered])];
+    const pictures = await Promise.all(
+      specs.map((spec) => ask("runs/{run}/measures/{spec}", slug, spec)),
+    );
+    const bySpec = new Map(specs.map((spec, i) => [spec, pictures[i]]));
+    return { nodes: page({ run, heads, asked, room: context.room, pictures: bySpec }) };
   },
 };
+
+/** The measures of the plane, and of its colours. @param {Question} asked */
+function axesOf({ x, y, color }) {
+  return color === "layer" ? [x, y] : [x, y, color];
+}
 
 /** @param {Found} found @returns {Node[]} */
 function page(found) {
@@ -91,44 +82,27 @@ function page(found) {
     draw();
   });
   const filters = filterRows(found, draw);
-  const add = h(
-    "button",
-    { type: "button", class: "button", id: "add-filter", click: () => change(addFilter(found)) },
-    "Add a condition",
-  );
-  const clear = h(
-    "button",
-    {
-      type: "button",
-      class: "button",
-      id: "clear-filters",
-      click: () => change({ where: null, q: null }),
-    },
-    "Clear",
-  );
+  const more = () => change(addFilter(found));
+  const add = button("Add a condition", { id: "add-filter", click: more });
+  const drop = () => change({ where: null, q: null });
+  const clear = button("Clear", { id: "clear-filters", click: drop });
   draw();
+  const label = h("label", { for: "q" }, "Search");
   const bar = h(
     "div",
     { class: "controls" },
-    h("div", { class: "control" }, h("label", { for: "q" }, "Search"), search),
+    h("div", { class: "control" }, label, search),
     add,
     clear,
   );
-  return [
-    title(run),
-    h("section", { class: "figure", "aria-label": "Conditions" }, bar, ...filters),
-    results,
-  ];
+  const conditions = { class: "figure", "aria-label": "Conditions" };
+  return [title(run), h("section", conditions, bar, ...filters), results];
 }
 
 /** @param {RunDetail} run */
 function title(run) {
-  return h(
-    "div",
-    { class: "title" },
-    h("h1", {}, "Which head does that?"),
-    h("p", { class: "faint" }, [run.study, run.model].filter(Boolean).join(" · ")),
-  );
+  const about = [run.study, run.model].filter(Boolean).join(" · ");
+  return pageTitle("Which head does that?", h("p", { class: "faint" }, about));
 }
 
 /** The heads that the search and all conditions keep. @param {Found} found @returns {Head[]} */
@@ -142,7 +116,7 @@ function matching({ heads, asked, pictures }) {
     (one) =>
       words.every((word) => named(one, word)) &&
       asked.filters.every((filter) =>
-        keeps(filter, lookUp(/** @type {Picture} */ (pictures.get(filter.spec)), one.name).value),
+        keeps(filter, lookUp(picture(pictures, filter.spec), one.name).value),
       ),
   );
 }
@@ -155,11 +129,8 @@ function shown(found, kept) {
     h("strong", {}, `${kept.length} of ${counted(found.heads.length, "head")}`),
     found.asked.filters.length || found.asked.q ? " fit." : ".",
   );
-  if (!kept.length)
-    return [
-      count,
-      h("p", { class: "note" }, "No head fits all of it. Loosen a condition, or clear them."),
-    ];
+  const none = "No head fits all of it. Loosen a condition, or clear them.";
+  if (!kept.length) return [count, h("p", { class: "note" }, none)];
   const nodes = [count, table(found, kept)];
   return kept.length > 1 ? [...nodes, plane(found, kept)] : nodes;
 }
@@ -167,35 +138,21 @@ function shown(found, kept) {
 /** @param {Found} found @param {Head[]} kept */
 function plane(found, kept) {
   const { run, asked, pictures } = found;
-  const [x, y] = [picture(found, asked.x), picture(found, asked.y)];
-  const coloring =
-    asked.color === "layer" ? byLayer(run.layers) : byMeasure(picture(found, asked.color));
-  const points = kept.flatMap((one) => {
-    const [a, b] = [lookUp(x, one.name), lookUp(y, one.name)];
-    return a.value === null || b.value === null
-      ? []
-      : [
-          {
-            name: one.name,
-            x: a.value,
-            y: b.value,
-            dx: a.error,
-            dy: b.error,
-            color: coloring.color(one),
-          },
-        ];
+  const shown = axesOf(asked).map((spec) => picture(pictures, spec));
+  const [x, y, colors] = shown;
+  const coloring = colors ? byMeasure(colors) : byLayer(run.layers);
+  const points = kept.flatMap((head) => {
+    const [a, b] = [lookUp(x, head.name), lookUp(y, head.name)];
+    if (a.value === null || b.value === null) return [];
+    const place = { x: a.value, y: b.value, dx: a.error, dy: b.error };
+    return [{ name: head.name, ...place, color: coloring.color(head) }];
   });
   points.sort((a, b) => a.x - b.x); // the arrows go from left to right
   const readout = h("p", { class: "readout", id: "readout" });
-  const specs = [asked.x, asked.y, ...(asked.color === "layer" ? [] : [asked.color])];
-  const tell = (/** @type {string | null} */ name) =>
-    readout.replaceChildren(
-      ...describe(
-        found,
-        kept.find((one) => one.name === name),
-        specs,
-      ),
-    );
+  const tell = (/** @type {string | null} */ name) => {
+    const head = kept.find((other) => other.name === name);
+    readout.replaceChildren(...describe(head, shown));
+  };
   tell(null);
   const width = found.room - 34;
   const drawing = scatter(points, {
@@ -213,39 +170,24 @@ function plane(found, kept) {
         where: writeFilters([...asked.filters, ...inBox(asked.x, box.x), ...inBox(asked.y, box.y)]),
       }),
   });
+  const cells = (/** @type {string} */ name) =>
+    shown.map((one) => lookUp(one, name)).flatMap(({ value, error }) => [value, error]);
   const rows = () => [
-    ["name", ...specs.flatMap((spec) => [spec, `${spec} margin of error`])],
-    ...points.map((one) => [
-      one.name,
-      ...specs.flatMap((spec) => cells(/** @type {Picture} */ (pictures.get(spec)), one.name)),
-    ]),
+    ["name", ...shown.flatMap(({ spec }) => [spec, `${spec} margin of error`])],
+    ...points.map(({ name }) => [name, ...cells(name)]),
   ];
   const missing = kept.length - points.length;
-  const caption = h(
-    "div",
-    {},
-    readout,
-    coloring.legend,
-    h(
-      "p",
-      {},
-      h("strong", { id: "correlation" }, relation(points)),
-      ` over ${counted(points.length, "head")}. Drag a rectangle to keep the heads ` +
-        `inside.${missing ? ` ${counted(missing, "head")} without a value.` : ""}`,
-    ),
-  );
+  const means =
+    ` over ${counted(points.length, "head")}. Drag a rectangle to keep the heads ` +
+    `inside.${missing ? ` ${counted(missing, "head")} without a value.` : ""}`;
+  const r = h("strong", { id: "correlation" }, relation(points));
+  const caption = h("div", {}, readout, coloring.legend, h("p", {}, r, means));
   return figure({ title: "Heads by measures", drawing, rows, caption, extra: axes(found) });
 }
 
-/** @param {Found} found @param {string} spec @returns {Picture} */
-function picture({ pictures }, spec) {
+/** @param {Map<string, Picture>} pictures @param {string} spec @returns {Picture} */
+function picture(pictures, spec) {
   return /** @type {Picture} */ (pictures.get(spec));
-}
-
-/** @param {Picture} one @param {string} name @returns {(number | null)[]} */
-function cells(one, name) {
-  const { value, error } = lookUp(one, name);
-  return [value, error];
 }
 
 /** @param {string} spec @param {number[]} range @returns {Filter[]} */
@@ -268,51 +210,34 @@ function axes({ run, asked }) {
     ],
     onChange: (next) => change({ color: next === "layer" ? null : asked.y }),
   });
+  const of = measureMenus("color", "of", run.measures, asked.color, (color) => change({ color }));
   return h(
     "div",
     { class: "controls bare" },
     measureMenus("x", "Across", run.measures, asked.x, (x) => change({ x })),
     measureMenus("y", "Up", run.measures, asked.y, (y) => change({ y })),
-    asked.color === "layer"
-      ? colors
-      : h(
-          "div",
-          { class: "controls-group" },
-          colors,
-          measureMenus("color", "of", run.measures, asked.color, (color) => change({ color })),
-        ),
+    asked.color === "layer" ? colors : h("div", { class: "controls-group" }, colors, of),
   );
 }
 
-/**
- * @param {Found} found
- * @param {Head | undefined} head
- * @param {string[]} specs
- * @returns {(Node | string)[]}
- */
-function describe(found, head, specs) {
-  if (!head)
-    return [
-      "Point at a head for its values and half of their 95 % intervals; click or Enter opens " +
-        "its card, arrows go from head to head.",
-    ];
-  const values = specs.map((spec) => {
-    const one = picture(found, spec);
+/** @param {Head | undefined} head @param {Picture[]} shown @returns {(Node | string)[]} */
+function describe(head, shown) {
+  const hint =
+    "Point at a head for its values and half of their 95 % intervals; click or Enter opens " +
+    "its card, arrows go from head to head.";
+  if (!head) return [hint];
+  const values = shown.map((one) => {
     const { value, error } = lookUp(one, head.name);
     return h("span", {}, h("span", { class: "faint" }, `  ${one.title} `), withError(value, error));
   });
-  const looks = head.looks
-    ? `  ${withoutName(head.name, head.looks)}`
-    : head.behaviour
-      ? `  ${plain(head.behaviour)}`
-      : "";
-  return [h("strong", {}, head.name), ...values, h("span", { class: "faint" }, looks)];
+  const looks = head.looks ? withoutName(head.name, head.looks) : plain(head.behaviour ?? "");
+  return [h("strong", {}, head.name), ...values, h("span", { class: "faint" }, `  ${looks}`)];
 }
 
 /** @param {Found} found @param {Head[]} kept */
 function table(found, kept) {
   const { run, asked } = found;
-  const columns = asked.columns.map((spec) => picture(found, spec));
+  const columns = asked.columns.map((spec) => picture(found.pictures, spec));
   const looks = found.heads.some((one) => one.looks);
   const rows = kept.map((one) => [
     one.name,
@@ -328,32 +253,24 @@ function table(found, kept) {
       return withError(value, error);
     },
   });
-  return h(
-    "div",
-    {},
-    chooser(found),
-    sortable({
-      title: "Heads",
-      rows,
-      most: MOST_ROWS,
-      kind: "tall",
-      sort: asked.sort,
-      onSort: (sort) => {
-        asked.sort = sort;
-        change({ sort }, { replace: true, quiet: true });
-      },
-      columns: [
-        {
-          name: "head",
-          show: (name) =>
-            h("a", { href: address("head", { run: run.slug, head: String(name) }) }, String(name)),
-        },
-        ...(looks ? [{ name: "looks at" }] : []),
-        ...columns.map(value),
-      ],
-      note: `${PLUS_MINUS}. Click a heading to sort; the CSV has every head that fits.`,
-    }),
-  );
+  const heads = sortable({
+    title: "Heads",
+    rows,
+    most: MOST_ROWS,
+    kind: "tall",
+    sort: asked.sort,
+    onSort: (sort) => {
+      asked.sort = sort;
+      change({ sort }, { replace: true, quiet: true });
+    },
+    columns: [
+      { name: "head", show: (name) => headLink(run.slug, String(name)) },
+      ...(looks ? [{ name: "looks at" }] : []),
+      ...columns.map(value),
+    ],
+    note: `${PLUS_MINUS}. Click a heading to sort; the CSV has every head that fits.`,
+  });
+  return h("div", {}, chooser(found), heads);
 }
 
 /** Which measures are columns. @param {Found} found */
@@ -361,19 +278,13 @@ function chooser({ run, asked }) {
   const drop = (/** @type {string} */ spec) =>
     change({ columns: writeSpecs(asked.columns.filter((one) => one !== spec)) });
   const chips = asked.columns.map((spec) =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "chip",
-        id: `drop-${spec}`,
-        "aria-label": `Remove the column ${spec}`,
-        disabled: asked.columns.length === 1,
-        click: () => drop(spec),
-      },
-      plain(spec.replaceAll("~", ": ")),
-      " ×",
-    ),
+    button(`${plain(spec.replaceAll("~", ": "))} ×`, {
+      class: "chip",
+      id: `drop-${spec}`,
+      "aria-label": `Remove the column ${spec}`,
+      disabled: asked.columns.length === 1,
+      click: () => drop(spec),
+    }),
   );
   const more = measureMenus("column", "Add a column", run.measures, asked.column, (column) =>
     change({ column, columns: writeSpecs([...new Set([...asked.columns, column])]) }),

@@ -5,11 +5,10 @@
 import { saveRows } from "../charts/export.js";
 import { saveButton } from "../charts/figure.js";
 import { scrolling } from "../charts/table.js";
-import { askStatements } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
 import { nameHead } from "../ui/heads.js";
-import { address } from "../explorer/place.js";
-import { fold } from "./fold.js";
+import { fold, headLink, pageTitle, section } from "./parts.js";
 
 /**
  * @import { Child } from "../ui/dom.js"
@@ -24,13 +23,12 @@ export const findingsPage = {
   needsRun: true,
   async render({ run }) {
     const slug = run?.slug ?? "";
-    const { findings, choices, tables } = await askStatements(slug);
-    const title = h("div", { class: "title" }, h("h1", {}, "Does it hold here?"));
+    const { findings, choices, tables } = await ask("runs/{run}/statements", slug);
     const claims = findings.length
       ? claimTable(findings)
       : h("p", { class: "note" }, "The study makes no claims to be judged.");
     const parts = [
-      title,
+      pageTitle("Does it hold here?"),
       claims,
       choices.length ? chosen(slug, choices, tables) : null,
       tables.length ? downloads(tables) : null,
@@ -41,40 +39,30 @@ export const findingsPage = {
 
 /** @param {JudgedClaim[]} findings */
 function claimTable(findings) {
-  const head = h(
-    "tr",
-    {},
-    ...["Claim", "Published", "Measured", "Holds"].map((name) =>
-      h("th", { scope: "col", class: "plain" }, name),
-    ),
+  const headings = ["Claim", "Published", "Measured", "Holds"].map((name) =>
+    h("th", { scope: "col", class: "plain" }, name),
   );
-  const rows = [...findings]
-    .sort(byVerdict)
-    .map((one) =>
-      h(
-        "tr",
-        {},
-        h("td", {}, one.claim),
-        cell("Published", one.published),
-        cell("Measured", one.measured),
-        cell("Holds", h("span", { class: "verdict", "data-holds": one.holds }, one.holds)),
-      ),
+  const rows = [...findings].sort(byVerdict).map(({ claim, published, measured, holds }) => {
+    const verdict = h("span", { class: "verdict", "data-holds": holds }, holds);
+    return h(
+      "tr",
+      {},
+      h("td", {}, claim),
+      cell("Published", published),
+      cell("Measured", measured),
+      cell("Holds", verdict),
     );
+  });
   const table = h(
     "table",
     { class: "claims" },
     h("caption", { class: "hidden" }, "Claims of the paper"),
-    h("thead", {}, head),
+    h("thead", {}, h("tr", {}, ...headings)),
     h("tbody", {}, ...rows),
   );
-  const scroll = scrolling(table, "Claims of the paper");
-  return h(
-    "section",
-    { class: "figure" },
-    h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")),
-    scroll,
-    fold("How the claims are judged", judging(), rules(findings)),
-  );
+  const judged = fold("How the claims are judged", judging(), rules(findings));
+  const title = "Claims of the paper";
+  return section(title, {}, scrolling(table, title), judged);
 }
 
 /** What holds comes first. @param {JudgedClaim} a @param {JudgedClaim} b */
@@ -87,13 +75,11 @@ function byVerdict(a, b) {
 }
 
 function judging() {
-  return h(
-    "p",
-    { class: "caption" },
+  const how =
     "Measured with 95 % intervals and judged by them when the run was finished: yes or no " +
-      "if the whole interval lies on one side of the threshold, else unclear; untrained too " +
-      "if networks of random weights show the same. The report has the same verdicts.",
-  );
+    "if the whole interval lies on one side of the threshold, else unclear; untrained too " +
+    "if networks of random weights show the same. The report has the same verdicts.";
+  return h("p", { class: "caption" }, how);
 }
 
 /** The rule of every claim. @param {JudgedClaim[]} findings */
@@ -116,39 +102,20 @@ function cell(label, content) {
 /** @param {string} run @param {Choice[]} choices @param {StoredTable[]} tables */
 function chosen(run, choices, tables) {
   const titles = new Map(tables.map((table) => [table.name, table.title]));
-  const items = choices.map((one) => {
-    const name = nameHead(one.layer, one.head);
-    return h(
-      "li",
-      {},
-      h("a", { href: address("head", { run, head: name }) }, name),
-      h("span", {}, ` ${one.why} `),
-      h("span", { class: "faint" }, titles.get(one.table) ?? ""),
-    );
+  const items = choices.map(({ layer, head, why, table }) => {
+    const from = h("span", { class: "faint" }, titles.get(table) ?? "");
+    return h("li", {}, headLink(run, nameHead(layer, head)), ` ${why} `, from);
   });
-  return h(
-    "section",
-    { class: "figure" },
-    h("div", { class: "figure-bar" }, h("h2", {}, "Heads worth a look")),
-    h("ul", { class: "choices" }, ...items),
-  );
+  return section("Heads worth a look", {}, h("ul", { class: "choices" }, ...items));
 }
 
 /** The tables as files. @param {StoredTable[]} tables */
 function downloads(tables) {
   const items = tables.map((table) => {
     const rows = () => [table.columns.map((column) => column.title), ...table.rows];
-    return h(
-      "li",
-      {},
-      saveButton("CSV", `Download “${table.title}” as CSV`, () => saveRows(rows(), table.title)),
-      ` ${table.title}`,
-    );
+    const name = `Download “${table.title}” as CSV`;
+    const save = saveButton("CSV", name, () => saveRows(rows(), table.title));
+    return h("li", {}, save, ` ${table.title}`);
   });
-  return h(
-    "section",
-    { class: "figure" },
-    h("div", { class: "figure-bar" }, h("h2", {}, "Tables")),
-    h("ul", { class: "downloads" }, ...items),
-  );
+  return section("Tables", {}, h("ul", { class: "downloads" }, ...items));
 }

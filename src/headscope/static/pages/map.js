@@ -2,13 +2,14 @@
 
 import { scrolling } from "../charts/table.js";
 import { headMap, inOrder, roleInk } from "../charts/headmap.js";
-import { askMap, askPortrait, askRun } from "../explorer/api.js";
-import { defaultSpec, menu } from "../explorer/controls.js";
+import { ask } from "../explorer/api.js";
+import { button, defaultSpec, menu } from "../explorer/controls.js";
 import { failure } from "../explorer/messages.js";
 import { address, change, go } from "../explorer/place.js";
 import { h } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
 import { overviewPage } from "./overview.js";
+import { fold, headLink, pageTitle } from "./parts.js";
 import { hintOf, portraitParts, roleBadge, sentenceOf } from "./portrait.js";
 
 /**
@@ -28,7 +29,10 @@ export const mapPage = {
   fluid: true,
   async render(context) {
     if (!context.run?.described) return overviewPage.render(context);
-    const [run, map] = await Promise.all([askRun(context.run.slug), askMap(context.run.slug)]);
+    const [run, map] = await Promise.all([
+      ask("runs/{run}", context.run.slug),
+      ask("runs/{run}/map", context.run.slug),
+    ]);
     const page = new MapPage(context, run, map);
     return { nodes: page.nodes(), ready: () => page.ready(), leave: () => page.leave() };
   },
@@ -63,14 +67,9 @@ class MapPage {
   nodes() {
     const parts = this.map.summary.split(/(\d[\d,]*(?: %)?)/);
     const summary = parts.map((part, i) => (i % 2 ? h("strong", {}, part) : part));
+    const space = h("span", { class: "space" });
     return [
-      h(
-        "div",
-        { class: "title" },
-        h("h1", {}, "What does each attention head look at?"),
-        h("span", { class: "space" }),
-        this.tools(),
-      ),
+      pageTitle("What does each attention head look at?", space, this.tools()),
       h("p", { class: "map-summary" }, ...summary),
       this.legend(),
       h("div", { class: "map-page" }, this.place, this.card),
@@ -124,22 +123,18 @@ class MapPage {
   }
 
   legend() {
-    const chips = inOrder(this.map.roles).map(({ role, group, heads }) =>
-      h(
-        "button",
-        {
-          type: "button",
-          class: "role-chip",
-          "data-group": group,
-          "aria-pressed": String(this.roles.has(role)),
-          style: `--c: ${roleInk(group)}`,
-          click: (event) => this.toggle(role, /** @type {HTMLElement} */ (event.currentTarget)),
-        },
-        h("i", {}),
-        role,
-        h("b", {}, heads),
-      ),
-    );
+    const chips = inOrder(this.map.roles).map(({ role, group, heads }) => {
+      const about = {
+        type: "button",
+        class: "role-chip",
+        "data-group": group,
+        "aria-pressed": String(this.roles.has(role)),
+        style: `--c: ${roleInk(group)}`,
+      };
+      const chip = h("button", about, h("i", {}), role, h("b", {}, heads));
+      chip.addEventListener("click", () => this.toggle(role, chip));
+      return chip;
+    });
     return h("div", { class: "map-legend", role: "group", "aria-label": "Show only" }, ...chips);
   }
 
@@ -190,7 +185,9 @@ class MapPage {
       this.card.classList.add("open");
       document.body.classList.add("with-sheet");
     }
-    const portrait = await askPortrait(this.run.slug, cell.name).catch(failure);
+    const portrait = await ask("runs/{run}/portraits/{head}", this.run.slug, cell.name).catch(
+      failure,
+    );
     if (mine !== this.asked) return;
     if (portrait instanceof HTMLElement) return this.card.replaceChildren(portrait);
     this.card.style.setProperty("--c", roleInk(cell.group));
@@ -209,43 +206,19 @@ class MapPage {
   /** @param {HeadCell} cell */
   heading(cell) {
     const at = this.map.cells.indexOf(cell);
-    const step = (
-      /** @type {number} */ by,
-      /** @type {string} */ text,
-      /** @type {string} */ label,
-    ) =>
-      h(
-        "button",
-        {
-          type: "button",
-          class: "button small",
-          id: `card-${by < 0 ? "previous" : "next"}`,
-          "aria-label": label,
-          disabled: !this.map.cells[at + by],
-          click: () => this.step(by),
-        },
-        text,
-      );
-    const close = h(
-      "button",
-      {
-        type: "button",
-        class: "button small close",
-        "aria-label": "Close",
-        click: () => this.close(),
-      },
-      "×",
-    );
-    return h(
-      "div",
-      { class: "card-head" },
-      h("h2", {}, cell.name),
-      roleBadge(cell),
-      h("span", { class: "space" }),
-      step(-1, "‹", "Previous head"),
-      step(1, "›", "Next head"),
-      close,
-    );
+    const step = (/** @type {number} */ by) =>
+      button(by < 0 ? "‹" : "›", {
+        class: "button small",
+        id: `card-${by < 0 ? "previous" : "next"}`,
+        "aria-label": `${by < 0 ? "Previous" : "Next"} head`,
+        disabled: !this.map.cells[at + by],
+        click: () => void this.step(by),
+      });
+    const act = { "aria-label": "Close", click: () => this.close() };
+    const close = button("×", { class: "button small close", ...act });
+    const space = h("span", { class: "space" });
+    const name = h("h2", {}, cell.name);
+    return h("div", { class: "card-head" }, name, roleBadge(cell), space, step(-1), step(1), close);
   }
 
   /** @param {number} by */
@@ -262,7 +235,7 @@ class MapPage {
     document.getElementById(`map-${this.chosen?.name}`)?.focus();
   }
 
-  /** @param {HeadCell | null} cell @param {HTMLElement} node */
+  /** @param {HeadCell | null} cell @param {Element} node */
   look(cell, node) {
     window.clearTimeout(this.timer);
     this.hint.classList.remove("on");
@@ -290,29 +263,29 @@ class MapPage {
 
   /** All sentences, folded on screen and printed below the map; made when they are asked for. */
   sentences() {
-    const fold = h("details", { class: "map-sentences" }, h("summary", {}, "All sentences"));
+    const folded = fold("All sentences");
+    folded.className = "map-sentences";
     const fill = () => {
-      if (fold.children.length < 2) fold.append(scrolling(this.sentenceTable(), "All sentences"));
+      const isNew = folded.children.length < 2;
+      if (isNew) folded.append(scrolling(this.sentenceTable(), "All sentences"));
     };
-    fold.addEventListener("toggle", fill);
+    folded.addEventListener("toggle", fill);
     this.print = () => {
       fill();
-      fold.open = true;
+      folded.open = true;
     };
     window.addEventListener("beforeprint", this.print);
-    return fold;
+    return folded;
   }
 
   sentenceTable() {
     const rows = this.map.cells.map((cell) => {
-      const href = address("head", { run: this.run.slug, head: cell.name });
-      const text = sentenceOf(cell)
-        .map((part) => part?.textContent ?? "")
-        .join(" ");
+      const parts = sentenceOf(cell).map((part) => part?.textContent ?? "");
+      const text = parts.join(" ");
       return h(
         "tr",
         {},
-        h("td", {}, h("a", { href }, cell.name)),
+        h("td", {}, headLink(this.run.slug, cell.name)),
         h("td", {}, roleBadge(cell)),
         h("td", {}, text),
         h("td", { class: "numeric" }, cell.explained === null ? "even" : percent(cell.explained)),

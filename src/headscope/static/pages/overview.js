@@ -2,8 +2,8 @@
  * Overview: one measure over all heads, its layers, its distribution, and its relation to another.
  */
 
-import { askPicture, askRun, askStatements } from "../explorer/api.js";
-import { measureMenus, validSpec } from "../explorer/controls.js";
+import { ask } from "../explorer/api.js";
+import { button, measureMenus, validSpec } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { figure } from "../charts/figure.js";
 import { headIn, headNames } from "../explorer/heads.js";
@@ -14,7 +14,7 @@ import { ink } from "../explorer/look.js";
 import { address, change, go, here } from "../explorer/place.js";
 import { layerProfile } from "../charts/profile.js";
 import { scatter } from "../charts/scatter.js";
-import { fold } from "./fold.js";
+import { fold, halfOf, pageTitle } from "./parts.js";
 import { relation } from "../charts/relation.js";
 
 /**
@@ -29,15 +29,15 @@ export const overviewPage = {
   fluid: true,
   async render(context) {
     const slug = context.run?.slug ?? "";
-    const run = await askRun(slug);
+    const run = await ask("runs/{run}", slug);
     if (!run.measures.length) return { nodes: await withoutMeasures(run) };
     const spec = validSpec(run.measures, context.params.measure, firstMeasure(run.measures));
-    const other = validSpec(
-      run.measures,
-      context.params.other,
-      spec === "entropy" ? "distance" : "entropy",
-    );
-    const [picture, second] = await Promise.all([askPicture(slug, spec), askPicture(slug, other)]);
+    const beside = spec === "entropy" ? "distance" : "entropy";
+    const other = validSpec(run.measures, context.params.other, beside);
+    const [picture, second] = await Promise.all([
+      ask("runs/{run}/measures/{spec}", slug, spec),
+      ask("runs/{run}/measures/{spec}", slug, other),
+    ]);
     return { nodes: page(context, run, picture, second, spec, other) };
   },
 };
@@ -48,12 +48,9 @@ export const overviewPage = {
  * @returns {Promise<Node[]>}
  */
 async function withoutMeasures(run) {
-  await askStatements(run.slug);
-  return [
-    title(run),
-    h("p", { class: "note" }, "This run declares no measure of heads."),
-    leftOut(run),
-  ].filter((node) => node !== null);
+  await ask("runs/{run}/statements", run.slug);
+  const note = h("p", { class: "note" }, "This run declares no measure of heads.");
+  return [title(run), note, leftOut(run)].filter((node) => node !== null);
 }
 
 /** @param {{name: string}[]} measures @returns {string} */
@@ -93,27 +90,21 @@ function page(context, run, picture, second, spec, other) {
   const menus = measureMenus("measure", "Measure", run.measures, spec, (next) =>
     change({ measure: next }),
   );
+  const grid = figure({
+    title: picture.title,
+    drawing: map.drawing,
+    rows: () => gridRows(picture),
+    caption: mapCaption(picture, readout),
+    kind: "grow",
+  });
+  const profile = profileFigure(picture, map, side);
+  const relation = against(context, run, picture, second, other, selected);
   return [
     title(run),
     h("div", { class: "controls" }, menus),
-    h(
-      "div",
-      { class: "split", "data-wide": String(wide) },
-      figure({
-        title: picture.title,
-        drawing: map.drawing,
-        rows: () => gridRows(picture),
-        caption: mapCaption(picture, readout),
-        kind: "grow",
-      }),
-      profileFigure(picture, map, side),
-    ),
+    h("div", { class: "split", "data-wide": String(wide) }, grid, profile),
     selectionBar(selected, picture),
-    details(
-      context,
-      distribution(picture, context.room),
-      against(context, run, picture, second, other, selected),
-    ),
+    details(context, distribution(picture, context.room), relation),
     leftOut(run),
   ].filter((node) => node !== null);
 }
@@ -141,21 +132,15 @@ function title(run) {
     run.corpus && `on ${run.corpus}`,
     `${counted(run.layers.length, "layer")} × ${counted(run.heads.length, "head")}`,
   ].filter(Boolean);
-  return h(
-    "div",
-    { class: "title" },
-    h("h1", {}, "Which heads?"),
-    h("p", { class: "faint" }, facts.join(" · ")),
-  );
+  return pageTitle("Which heads?", h("p", { class: "faint" }, facts.join(" · ")));
 }
 
 /** @param {Picture} picture @param {string | null} name @returns {(Node | string)[]} */
 function describe(picture, name) {
-  if (!name)
-    return [
-      "Point at a head for its value; click or Enter opens its card, Shift-click or Space " +
-        "selects it.",
-    ];
+  const hint =
+    "Point at a head for its value; click or Enter opens its card, Shift-click or Space " +
+    "selects it.";
+  if (!name) return [hint];
   const { value, error, rank, of } = lookUp(picture, name);
   if (value === null) return [h("strong", {}, name), " has no value."];
   return [
@@ -172,26 +157,16 @@ function mapCaption(picture, readout) {
     picture.unit && picture.unit !== "share" ? `In ${picture.unit}.` : "",
     picture.more ? `More: ${picture.more}.` : "",
   ];
-  const formula = picture.formula
-    ? h(
-        "p",
-        {},
-        h("span", { class: "formula" }, picture.formula),
-        picture.reference ? ` (${picture.reference})` : "",
-      )
-    : null;
-  const published = picture.published;
-  const paper = published
-    ? `Published: ${published.value === null ? "" : `${published.value}, `}${published.says} ` +
-      `(${published.source}).`
-    : "";
+  const { formula, reference, published } = picture;
+  const source = reference ? ` (${reference})` : "";
+  const value = published && published.value !== null ? `${published.value}, ` : "";
   return h(
     "div",
     {},
     readout,
     h("p", {}, parts.filter(Boolean).join(" ")),
-    formula,
-    paper ? h("p", {}, h("span", { class: "swatch mark" }), paper) : null,
+    formula ? h("p", {}, h("span", { class: "formula" }, formula), source) : null,
+    published && h("p", {}, `Published: ${value}${published.says} (${published.source}).`),
   );
 }
 
@@ -214,20 +189,10 @@ function profileFigure(picture, map, width) {
       picture.profile.errors?.[i] ?? null,
     ]),
   ];
-  const line = picture.baseline
-    ? h(
-        "p",
-        {},
-        h("span", { class: "swatch dash" }),
-        `Baseline ${number(baseline)}: ${picture.baseline.means}.`,
-      )
-    : null;
-  const caption = h(
-    "div",
-    {},
-    h("p", {}, `By layer, ${kind}${picture.profile.errors ? "; lines are 95 % intervals" : ""}.`),
-    line,
-  );
+  const means = `Baseline ${number(baseline)}: ${picture.baseline?.means}.`;
+  const line = baseline === null ? null : h("p", {}, h("span", { class: "swatch dash" }), means);
+  const errors = picture.profile.errors ? "; lines are 95 % intervals" : "";
+  const caption = h("div", {}, h("p", {}, `By layer, ${kind}${errors}.`), line);
   return figure({ title: "Layers", drawing, rows, caption });
 }
 
@@ -242,18 +207,15 @@ function distribution(picture, room) {
   const markers = [{ value: mean, color: ink().ink }];
   if (picture.baseline) markers.push({ value: picture.baseline.value, color: ink().mark });
   const drawing = histogram(values, markers, {
-    width: Math.min(640, room > 900 ? room / 2 - 46 : room - 34),
+    width: halfOf(room),
     height: 300,
     label: `Distribution of ${picture.title}`,
     axis: picture.title,
   });
-  const caption = h(
-    "p",
-    {},
+  const said =
     `${counted(values.length, "head")}: mean ${number(mean)} (dashed), standard deviation ` +
-      `${number(spread)}, from ${number(Math.min(...values))} to ` +
-      `${number(Math.max(...values))}.`,
-  );
+    `${number(spread)}, from ${number(Math.min(...values))} to ${number(Math.max(...values))}.`;
+  const caption = h("p", {}, said);
   return figure({ title: "Distribution", drawing, rows: () => gridRows(picture), caption });
 }
 
@@ -271,9 +233,8 @@ function against(context, run, picture, second, other, selected) {
     const y = ys.get(name) ?? null;
     return x === null || y === null ? [] : [{ name, x, y }];
   });
-  const width = Math.min(640, context.room > 900 ? context.room / 2 - 46 : context.room - 34);
   const drawing = scatter(points, {
-    width,
+    width: halfOf(context.room),
     height: 300,
     label: `${picture.title} against ${second.title}`,
     xTitle: second.title,
@@ -282,12 +243,9 @@ function against(context, run, picture, second, other, selected) {
     onOpen: (name) => go("head", { run: run.slug, head: name }),
     onBrush: (names) => select(new Set(names)),
   });
-  const caption = h(
-    "p",
-    {},
-    h("strong", { id: "correlation" }, relation(points)),
-    ` over ${counted(points.length, "head")}. Drag a rectangle to select heads.`,
-  );
+  const r = h("strong", { id: "correlation" }, relation(points));
+  const means = ` over ${counted(points.length, "head")}. Drag a rectangle to select heads.`;
+  const caption = h("p", {}, r, means);
   const rows = () => [
     ["name", second.title, picture.title],
     ...points.map((one) => [one.name, one.x, one.y]),
@@ -322,29 +280,20 @@ function selectionBar(selected, picture) {
   if (!names.length)
     return h("div", { class: "selection" }, h("span", { class: "faint" }, "No heads selected."));
   const most = 24;
-  const chips = names
-    .slice(0, most)
-    .map((name) =>
-      h(
-        "a",
-        { class: "chip", href: address("head", { ...here().params, head: name }) },
-        name,
-        h("span", { class: "faint" }, ` ${number(lookUp(picture, name).value)}`),
-      ),
-    );
-  const rest =
-    names.length > most ? h("span", { class: "faint" }, `and ${names.length - most} more`) : null;
+  const chips = names.slice(0, most).map((name) => {
+    const value = h("span", { class: "faint" }, ` ${number(lookUp(picture, name).value)}`);
+    const href = address("head", { ...here().params, head: name });
+    return h("a", { class: "chip", href }, name, value);
+  });
+  const rest = `and ${names.length - most} more`;
+  const clear = () => select(new Set());
   return h(
     "div",
     { class: "selection" },
     h("strong", {}, `${names.length} selected`),
     ...chips,
-    rest,
-    h(
-      "button",
-      { type: "button", class: "button small", id: "clear", click: () => select(new Set()) },
-      "Clear",
-    ),
+    names.length > most ? h("span", { class: "faint" }, rest) : null,
+    button("Clear", { class: "button small", id: "clear", click: clear }),
   );
 }
 
@@ -352,14 +301,6 @@ function selectionBar(selected, picture) {
 function leftOut(run) {
   const items = Object.entries(run.left_out);
   if (!items.length) return null;
-  return h(
-    "section",
-    { class: "left-out" },
-    h("h2", {}, "Left out"),
-    h(
-      "ul",
-      {},
-      ...items.map(([name, reason]) => h("li", {}, h("strong", {}, name), `: ${reason}`)),
-    ),
-  );
+  const list = items.map(([name, reason]) => h("li", {}, h("strong", {}, name), `: ${reason}`));
+  return h("section", { class: "left-out" }, h("h2", {}, "Left out"), h("ul", {}, ...list));
 }

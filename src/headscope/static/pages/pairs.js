@@ -1,15 +1,17 @@
 /** Two maps of heads side by side, lines between matched heads, and what changed in sentences. */
 
 import { headMap, roleInk } from "../charts/headmap.js";
-import { askMap } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { withoutName } from "../explorer/heads.js";
-import { address, go } from "../explorer/place.js";
+import { go } from "../explorer/place.js";
 import { h, s } from "../ui/dom.js";
 import { counted } from "../ui/format.js";
-import { fold } from "./fold.js";
+import { controls, pathOf } from "../draw/line.js";
+import { fold, headLink } from "./parts.js";
 import { roleBadge } from "./portrait.js";
 
 /**
+ * @import { Point } from "../draw/line.js"
  * @import { HeadCell, HeadMap, MatchedHeads } from "../explorer/types.js"
  */
 
@@ -25,7 +27,7 @@ const WIDE = 900;
  * @returns {Promise<Node[]>}
  */
 export async function pairOfMaps(a, b, matches, room) {
-  const [first, second] = await Promise.all([askMap(a), askMap(b)]);
+  const [first, second] = await Promise.all([ask("runs/{run}/map", a), ask("runs/{run}/map", b)]);
   const pairs = pairsOf(first, second, matches);
   const wide = room > WIDE;
   const drawn = [first, second].map((map, i) => {
@@ -71,21 +73,17 @@ function pairsOf(first, second, matches) {
 /** @param {SVGSVGElement} lines @param {[HeadCell, HeadCell][]} pairs */
 function drawLines(lines, pairs) {
   const frame = lines.getBoundingClientRect();
-  const box = (/** @type {string} */ id) =>
-    /** @type {HTMLElement} */ (document.getElementById(id)).getBoundingClientRect();
+  /** @param {string} id @param {"left" | "right"} side @returns {Point} */
+  const edge = (id, side) => {
+    const box = /** @type {HTMLElement} */ (document.getElementById(id)).getBoundingClientRect();
+    return [box[side] - frame.left, box.top + box.height / 2 - frame.top];
+  };
   const curves = pairs.map(([one, other]) => {
-    const [from, to] = [box(`map-first-${one.name}`), box(`map-second-${other.name}`)];
-    const [x, y] = [from.right - frame.left, from.top + from.height / 2 - frame.top];
-    const [end, down] = [to.left - frame.left, to.top + to.height / 2 - frame.top];
-    const middle = (x + end) / 2;
-    return s(
-      "path",
-      {
-        d: `M${x} ${y}C${middle} ${y} ${middle} ${down} ${end} ${down}`,
-        style: `stroke: ${roleInk(one.group)}`,
-      },
-      s("title", {}, `${one.name} and ${other.name}`),
-    );
+    const from = edge(`map-first-${one.name}`, "right");
+    const to = edge(`map-second-${other.name}`, "left");
+    const d = pathOf([from, ...controls({ from, to }), to]);
+    const title = s("title", {}, `${one.name} and ${other.name}`);
+    return s("path", { d, style: `stroke: ${roleInk(one.group)}` }, title);
   });
   lines.replaceChildren(...curves);
 }
@@ -105,34 +103,20 @@ function changes(a, b, first, pairs) {
     ? `${counted(changed.length, "head")} of ${pairs.length} ${changed.length === 1 ? "is" : "are"} ` +
       "called otherwise in the second run."
     : "No two heads match well enough to be compared by name.";
-  const items = changed.map(([one, other]) =>
-    h(
-      "li",
-      {},
-      h("a", { href: address("head", { run: a, head: one.name }) }, one.name),
-      " ",
-      roleBadge(one),
-      " → ",
-      other.name === one.name
-        ? null
-        : h("a", { href: address("head", { run: b, head: other.name }) }, other.name),
-      " ",
-      roleBadge(other),
-      h("span", { class: "faint" }, ` ${withoutName(other.name, other.sentence).split(". ")[0]}.`),
-    ),
-  );
+  const items = changed.map(([one, other]) => {
+    const before = [headLink(a, one.name), " ", roleBadge(one), " → "];
+    const link = other.name === one.name ? null : headLink(b, other.name);
+    const sentence = withoutName(other.name, other.sentence).split(". ")[0];
+    const looks = h("span", { class: "faint" }, ` ${sentence}.`);
+    return h("li", {}, ...before, link, " ", roleBadge(other), looks);
+  });
   const list = (/** @type {HTMLElement[]} */ some) => h("ul", { class: "changes" }, ...some);
+  const isPart = pairs.length > 0 && pairs.length < first.cells.length;
   return h(
     "section",
     { class: "figure", id: "changes" },
     h("h2", {}, "What changed"),
-    h(
-      "p",
-      {},
-      pairs.length < first.cells.length && pairs.length
-        ? `${said} The others have no partner.`
-        : said,
-    ),
+    h("p", {}, isPart ? `${said} The others have no partner.` : said),
     items.length ? list(items.slice(0, MOST)) : null,
     items.length > MOST ? fold(`${items.length - MOST} more`, list(items.slice(MOST))) : null,
   );

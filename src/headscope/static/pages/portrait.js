@@ -2,7 +2,7 @@
 
 import { exampleArcs } from "../charts/arcs.js";
 import { barPlaces, roleInk } from "../charts/headmap.js";
-import { askPortrait } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { withoutName } from "../explorer/heads.js";
 import { h, s } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
@@ -264,7 +264,7 @@ function surprise({ tokens, begins, goes_before, goes_on, query, key, weight, ex
  */
 export async function hintOf(run, cell, room) {
   const [said] = sentenceOf(cell);
-  const { examples } = await askPortrait(run, cell.name);
+  const { examples } = await ask("runs/{run}/portraits/{head}", run, cell.name);
   const first = examples.length ? exampleArcs(examples[0], cell.group, room) : null;
   return [h("p", {}, h("strong", {}, cell.name), " ", said?.textContent), first].flatMap(
     (node) => node ?? [],

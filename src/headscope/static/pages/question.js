@@ -64,7 +64,7 @@ function firstColumns(measures) {
  * @param {Measure[]} measures
  * @returns {Filter[]}  what cannot be read is left out
  */
-export function readFilters(text, measures) {
+function readFilters(text, measures) {
   return (text ?? "").split(";").flatMap((part) => {
     const [, name, sign, number] = /^(.+?)(>=|<=)([^<>=]+)$/.exec(part) ?? [];
     const spec = name === undefined ? null : decoded(name);

@@ -10,6 +10,7 @@ import { number } from "../ui/format.js";
 import { sentences } from "../explorer/messages.js";
 import { change } from "../explorer/place.js";
 import { bandSection } from "./bands.js";
+import { halfOf, section } from "./parts.js";
 import { mapSection } from "./tokenmap.js";
 
 /**
@@ -40,23 +41,18 @@ export function recordSections(run, head, params, room) {
 export function histogramPair(found, room) {
   const known = found.filter((one) => one.bins.length);
   if (!known.length) return null;
-  const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
-  return h(
-    "div",
-    { class: "pair" },
-    ...known.map((one) => {
-      const rows = () => [
+  const figures = known.map((one) =>
+    figure({
+      title: one.title,
+      drawing: countedBins(one, { width: halfOf(room), height: 240 }),
+      rows: () => [
         ["from", "to", "value", "margin of error"],
         ...one.bins.map((bin) => [bin.low, bin.high, bin.value, bin.error]),
-      ];
-      return figure({
-        title: one.title,
-        drawing: countedBins(one, { width, height: 240 }),
-        rows,
-        caption: one.meaning ? h("p", {}, one.meaning) : null,
-      });
+      ],
+      caption: one.meaning ? h("p", {}, one.meaning) : null,
     }),
   );
+  return h("div", { class: "pair" }, ...figures);
 }
 
 /**
@@ -82,8 +78,6 @@ function tops({ tops: all }, params) {
     return sortable({
       title,
       kind: "short",
-      sort: "",
-      onSort: () => {},
       rows: (found?.tokens ?? []).map((one) => [one.token, one.share, one.lift, one.count]),
       columns: [
         { name: "token", show: token },
@@ -115,39 +109,24 @@ const places = (value) => number(numberIn(value));
 
 /** @param {HeadRecords} head @returns {HTMLElement} */
 function writes({ raises, lowers, no_writes: why }) {
-  if (why)
-    return h(
-      "section",
-      { class: "figure", id: "writes" },
-      h("div", { class: "figure-bar" }, h("h2", {}, "What it writes")),
-      sentences(why),
-    );
+  if (why) return section("What it writes", { id: "writes" }, sentences(why));
   const table = (/** @type {string} */ title, /** @type {WrittenToken[]} */ rows) =>
     sortable({
       title,
       kind: "short",
-      sort: "",
-      onSort: () => {},
       rows: rows.map((one) => [one.token, one.logit]),
       columns: [
         { name: "token", show: token },
         { name: "logit", show: places },
       ],
     });
-  return h(
-    "section",
-    { id: "writes" },
-    h(
-      "div",
-      { class: "pair" },
-      table("Tokens its output raises", raises),
-      table("Tokens its output lowers", lowers),
-    ),
-    h(
-      "p",
-      { class: "caption under" },
-      "The head’s output, through the final norm, on the unembedding: which tokens it makes " +
-        "more and less likely.",
-    ),
-  );
+  const tables = [
+    table("Tokens its output raises", raises),
+    table("Tokens its output lowers", lowers),
+  ];
+  const means =
+    "The head’s output, through the final norm, on the unembedding: which tokens it makes " +
+    "more and less likely.";
+  const below = h("p", { class: "caption under" }, means);
+  return h("section", { id: "writes" }, h("div", { class: "pair" }, ...tables), below);
 }

@@ -5,7 +5,9 @@ import { h } from "../ui/dom.js";
 import { counted } from "../ui/format.js";
 import { sentences } from "../explorer/messages.js";
 import { change, here } from "../explorer/place.js";
-import { EXAMPLE, ViewHost } from "./viewhost.js";
+import { button, segments } from "../explorer/controls.js";
+import { pageTitle } from "./parts.js";
+import { EXAMPLE, field, ViewHost } from "./viewhost.js";
 
 /**
  * @import { Context, Page } from "../explorer/main.js"
@@ -22,18 +24,12 @@ export const textPage = {
   needsRun: false,
   async render(context) {
     const session = await askSessionAgain();
-    const title = h("div", { class: "title" }, h("h1", {}, "Try a text"), modelLine(session.model));
-    if (session.model.state === "none")
-      return {
-        nodes: [
-          title,
-          h(
-            "div",
-            { class: "note", role: "status", id: "status" },
-            sentences(session.model.reason ?? "No model is loaded."),
-          ),
-        ],
-      };
+    const title = pageTitle("Try a text", modelLine(session.model));
+    if (session.model.state === "none") {
+      const why = sentences(session.model.reason ?? "No model is loaded.");
+      const note = h("div", { class: "note", role: "status", id: "status" }, why);
+      return { nodes: [title, note] };
+    }
     const form = makeForm({ ...context, session });
     return { nodes: [title, form.node], ready: form.ready, leave: form.leave };
   },
@@ -53,91 +49,64 @@ function makeForm(context) {
   const { model, limits } = context.session;
   const { params } = here();
   const translates = Boolean(model.encoder_decoder);
-  const text = field(
-    "text",
-    translates ? "Source: what the encoder reads" : "Text",
-    3,
-    params.text ?? EXAMPLE,
-    limits.text,
-  );
-  const pair = field(
-    "pair",
-    "Second text (optional, for a pair)",
-    1,
-    params.pair ?? "",
-    limits.text,
-  );
-  const target = field(
+  const typed = (/** @type {string} */ id, /** @type {string} */ label, rows = 1, otherwise = "") =>
+    field(id, label, rows, params[id] ?? otherwise, limits.text);
+  const source = translates ? "Source: what the encoder reads" : "Text";
+  const text = typed("text", source, 3, EXAMPLE);
+  const pair = typed("pair", "Second text (optional, for a pair)");
+  const target = typed(
     "target",
     "Target: what the decoder has written (optional; without it the model writes)",
-    1,
-    params.target ?? "",
-    limits.text,
   );
   const written = translates && !params.target ? WRITTEN : "0";
-  const generate = h("input", {
-    id: "generate",
-    type: "number",
-    min: 0,
-    max: limits.generate,
-    value: params.generate ?? written,
+  const many = { type: "number", min: 0, max: limits.generate };
+  const generate = h("input", { ...many, id: "generate", value: params.generate ?? written });
+  const isChat = Boolean(model.chat && params.chat);
+  const chat = h("input", { id: "chat", type: "checkbox", checked: isChat });
+  let kind = /** @type {keyof typeof KINDS} */ (params.kind in KINDS ? params.kind : "head");
+  const kinds = segments("kind", "View", KINDS, kind, (chosen) => {
+    kind = /** @type {keyof typeof KINDS} */ (chosen);
+    void run();
   });
-  const chat = h("input", {
-    id: "chat",
-    type: "checkbox",
-    checked: Boolean(model.chat && params.chat),
-  });
-  const kinds = kindChoice(params.kind in KINDS ? params.kind : "head", () => void run());
-  const status = h("p", { class: "status", role: "status", id: "status" });
-  const place = h("div", { class: "view card", id: "view" });
-  const host = new ViewHost(place, (said, wrong) => tell(status, said, wrong));
-  const button = h("button", { type: "submit", class: "button primary", id: "trace" }, "Trace");
+  const host = new ViewHost({ class: "view card", id: "view" });
   const run = () => {
     const wanted = {
       text: text.area.value,
       pair: pair.area.value || null,
       target: target.area.value || null,
       generate: Number(generate.value) || 0,
-      kind: kinds.value(),
+      kind,
       chat: chat.checked,
     };
-    change(
-      {
-        ...wanted,
-        chat: wanted.chat ? "1" : null,
-        generate: String(wanted.generate) === written ? null : String(wanted.generate),
-      },
-      { replace: true, quiet: true },
-    );
+    const count = String(wanted.generate);
+    const others = { chat: wanted.chat ? "1" : null, generate: count === written ? null : count };
+    change({ ...wanted, ...others }, { replace: true, quiet: true });
     return host.show(wanted, { address: true });
   };
-  const asChat = model.chat
-    ? h(
-        "label",
-        { class: "control", title: "The model's own template writes the messages" },
-        chat,
-        " A chat: begin messages with “system:”, “user:” or “assistant:”",
-      )
-    : null;
+  const asChat = h(
+    "label",
+    { class: "control", title: "The model's own template writes the messages" },
+    chat,
+    " A chat: begin messages with “system:”, “user:” or “assistant:”",
+  );
+  const label = h("label", { for: "generate" }, "Generate tokens");
   const more = h(
     "div",
     { class: "controls bare" },
-    kinds.node,
-    asChat,
-    translates || model.causal
-      ? h("div", { class: "control" }, h("label", { for: "generate" }, "Generate tokens"), generate)
-      : null,
-    button,
+    kinds,
+    model.chat && asChat,
+    (translates || model.causal) && h("div", { class: "control" }, label, generate),
+    button("Trace", { type: "submit", class: "button primary", id: "trace" }),
     h("span", { class: "faint hint" }, "Ctrl-Enter traces"),
   );
   const form = h(
     "form",
     { class: "figure form" },
     text.node,
-    model.causal || translates ? null : pair.node,
-    translates ? target.node : null,
+    !model.causal && !translates && pair.node,
+    translates && target.node,
     more,
-    status,
+    host.status,
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -148,10 +117,9 @@ function makeForm(context) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
   let left = false;
-  const ready = () => void whenLoaded(context, status, () => left, run);
   return {
-    node: h("div", {}, form, place),
-    ready,
+    node: h("div", {}, form, host.el),
+    ready: () => void whenLoaded(context, host, () => left, run),
     leave: () => {
       left = true;
       host.leave();
@@ -166,74 +134,19 @@ function dropViewState() {
 
 /**
  * @param {Context} context
- * @param {HTMLElement} status
+ * @param {ViewHost} host
  * @param {() => boolean} left
  * @param {() => Promise<void>} run
  */
-async function whenLoaded({ session }, status, left, run) {
+async function whenLoaded({ session }, host, left, run) {
   let { model } = session;
   while (model.state === "loading" && !left()) {
-    tell(status, `${model.name} is loading …`, false);
+    host.tell(`${model.name} is loading …`);
     await new Promise((resolve) => setTimeout(resolve, WAIT));
     ({ model } = await askSessionAgain());
     if (model.state !== "loading" && !left()) return change({});
   }
   if (left()) return;
   if (model.state === "ready") await run();
-  else
-    tell(
-      status,
-      model.state === "failed"
-        ? `The model ${model.name} could not be loaded: ${model.reason}`
-        : (model.reason ?? ""),
-      true,
-    );
-}
-
-/** @param {HTMLElement} status @param {string} said @param {boolean} wrong */
-function tell(status, said, wrong) {
-  status.textContent = said.replaceAll("`", "");
-  status.classList.toggle("wrong", wrong);
-}
-
-/**
- * @param {string} id
- * @param {string} label
- * @param {number} rows
- * @param {string} value
- * @param {number} most
- */
-function field(id, label, rows, value, most) {
-  const area = h("textarea", { id, rows, maxlength: most, spellcheck: "false", dir: "auto" });
-  area.value = value;
-  return {
-    area,
-    node: h("div", { class: "control stacked" }, h("label", { for: id }, label), area),
-  };
-}
-
-/** @param {string} chosen @param {() => void} onChange */
-function kindChoice(chosen, onChange) {
-  const inputs = Object.entries(KINDS).map(([value, text]) => {
-    const input = h("input", {
-      type: "radio",
-      name: "kind",
-      id: `kind-${value}`,
-      value,
-      checked: value === chosen,
-      change: onChange,
-    });
-    return h("span", { class: "segment" }, input, h("label", { for: `kind-${value}` }, text));
-  });
-  const node = h(
-    "fieldset",
-    { class: "segments" },
-    h("legend", { class: "hidden" }, "View"),
-    ...inputs,
-  );
-  const value = () =>
-    /** @type {TextRequest["kind"]} */ (
-      /** @type {HTMLInputElement} */ (node.querySelector("input:checked")).value
-    );
-  return { node, value };
+  else host.tell(`The model ${model.name} could not be loaded: ${model.reason}`, true);
 }

@@ -6,7 +6,7 @@ import { legendItem } from "../charts/coloring.js";
 import { figure } from "../charts/figure.js";
 import { scatter } from "../charts/scatter.js";
 import { tokenText, visible } from "../charts/tokens.js";
-import { askInput } from "../explorer/api.js";
+import { ask } from "../explorer/api.js";
 import { menu } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { plain } from "../ui/format.js";
@@ -57,41 +57,33 @@ export function mapSection(run, head, params, room) {
     if (one) void tell(run, one, readout);
   };
   const width = room - 34;
-  const drawing = scatter(
-    points.map((one) => ({
-      name: one.name,
-      x: one.x,
-      y: one.y,
-      said: `${visible(one.token)}, ${one.side}, cluster ${one.cluster + 1}`,
-      color: by === "side" ? sideColor(one.side) : kindColor(one.cluster),
-      shape: one.side === "key" ? 3 : 0,
-    })),
-    {
-      width,
-      height: Math.min(520, Math.max(320, width * 0.5)),
-      label: `${TITLES[kind]} of ${head.name}`,
-      bare: kind === "together",
-      xTitle: "Component 1",
-      yTitle: "Component 2",
-      selected: new Set(),
-      opens: "button",
-      onLook: look,
-      onOpen: (name) => {
-        const one = find(name);
-        if (one) void open(run, head, one, opened);
-      },
+  const dots = points.map(({ name, x, y, token, side, cluster }) => ({
+    name,
+    x,
+    y,
+    said: `${visible(token)}, ${side}, cluster ${cluster + 1}`,
+    color: by === "side" ? sideColor(side) : kindColor(cluster),
+    shape: side === "key" ? 3 : 0,
+  }));
+  const drawing = scatter(dots, {
+    width,
+    height: Math.min(520, Math.max(320, width * 0.5)),
+    label: `${TITLES[kind]} of ${head.name}`,
+    bare: kind === "together",
+    xTitle: "Component 1",
+    yTitle: "Component 2",
+    selected: new Set(),
+    opens: "button",
+    onLook: look,
+    onOpen: (name) => {
+      const one = find(name);
+      if (one) void open(run, head, one, opened);
     },
-  );
+  });
   const rows = () => [
     ["space", "token", "input", "position", "x", "y", "cluster"],
-    ...points.map((one) => [
-      one.side,
-      one.token,
-      one.input,
-      one.position,
-      one.x,
-      one.y,
-      one.cluster + 1,
+    ...points.map(({ side, token, input, position, x, y, cluster }) => [
+      ...[side, token, input, position, x, y, cluster + 1],
     ]),
   ];
   const menus = h(
@@ -194,7 +186,7 @@ async function tell(run, one, readout) {
     );
   put([], []);
   readout.dataset.point = one.name;
-  const { tokens } = await askInput(run, one.input);
+  const { tokens } = await ask("runs/{run}/inputs/{input}", run, String(one.input));
   if (readout.dataset.point === one.name)
     put(
       tokens.slice(Math.max(0, position - AROUND), position),
@@ -204,30 +196,19 @@ async function tell(run, one, readout) {
 
 /** @param {string} run @param {HeadRecords} head @param {Placed} one @param {HTMLElement} opened */
 async function open(run, head, one, opened) {
-  const input = await askInput(run, one.input);
-  const known = head.bands
-    .flatMap((band) => band.examples)
-    .find((each) => each.input === one.input);
+  const input = await ask("runs/{run}/inputs/{input}", run, String(one.input));
+  const examples = head.bands.flatMap((band) => band.examples);
+  const known = examples.find((example) => example.input === one.input);
   const text = tokenText(input, known?.rows ?? [], {
     label: `${input.document}, from token ${input.start}`,
     start: one.position,
   });
   const why = known
-    ? null
-    : h(
-        "p",
-        { class: "caption" },
-        "This input is none of the head’s examples, so its weights are not kept.",
-      );
-  opened.replaceChildren(
-    h(
-      "p",
-      { class: "example-about" },
-      h("strong", {}, visible(one.token)),
-      h("span", { class: "faint" }, `  ${input.document}, token ${input.start + one.position}`),
-    ),
-    text.node,
-    ...(why ? [why] : []),
-  );
+    ? ""
+    : "This input is none of the head’s examples, so its weights are not kept.";
+  const from = `  ${input.document}, token ${input.start + one.position}`;
+  const token = h("strong", {}, visible(one.token));
+  const about = h("p", { class: "example-about" }, token, h("span", { class: "faint" }, from));
+  opened.replaceChildren(about, text.node, h("p", { class: "caption" }, why));
   text.ready();
 }

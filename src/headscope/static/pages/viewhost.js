@@ -1,7 +1,8 @@
 /** A view of a traced text inside a page: the same modules as in a notebook, fed by the server. */
 
 import { mount } from "../entry/app.js";
-import { Data, keysOf } from "../kinds/shared/data.js";
+import { h } from "../ui/dom.js";
+import { columnFactors, Data, keysOf } from "../kinds/shared/data.js";
 import { carriedOver, fromHash, Store, toHash } from "../kinds/shared/state.js";
 import { askBlocks, askTrace, askWhy } from "../explorer/api.js";
 import { saveRows } from "../charts/export.js";
@@ -10,6 +11,7 @@ import { counted as several } from "../ui/format.js";
 import { chosenTheme } from "../explorer/look.js";
 
 /**
+ * @import { Attributes } from "../ui/dom.js"
  * @import { Header, Stack } from "../kinds/shared/data.js"
  * @import { State } from "../kinds/shared/settings.js"
  * @import { TextRequest } from "../explorer/types.js"
@@ -20,19 +22,22 @@ export const EXAMPLE = "The lawyer met the doctor because she needed advice.";
 
 /** Shows one view at a time; a newer text replaces an older one that is still on its way. */
 export class ViewHost {
-  /**
-   * @param {HTMLElement} el  where the view goes
-   * @param {(text: string, wrong: boolean) => void} tell
-   */
-  constructor(el, tell) {
-    this.el = el;
-    this.tell = tell;
+  /** @param {Attributes} about  the element that the view goes into */
+  constructor(about) {
+    this.el = h("div", about);
+    this.status = h("p", { class: "status", role: "status", id: "status" });
     /** @type {ReturnType<typeof mount> | null} */
     this.app = null;
     /** @type {AbortController | null} */
     this.waiting = null;
     /** @type {number[] | null} */
     this.asked = null; // the weight that was clicked last
+  }
+
+  /** @param {string} text @param {boolean} [wrong] */
+  tell(text, wrong = false) {
+    this.status.textContent = text.replaceAll("`", "");
+    this.status.classList.toggle("wrong", wrong);
   }
 
   /**
@@ -44,16 +49,15 @@ export class ViewHost {
     this.waiting?.abort();
     this.asked = null;
     const mine = (this.waiting = new AbortController());
-    this.tell("Tracing …", false);
+    this.tell("Tracing …");
     this.el.setAttribute("aria-busy", "true"); // the old picture is dimmed
     try {
       const { header, blocks } = await askTrace(request, mine.signal);
       if (mine.signal.aborted) return;
       await this.put(request, header, blocks, start(header), address);
-      this.tell(`${header.model}: ${counted(header.stacks)}.`, false);
+      this.tell(`${header.model}: ${counted(header.stacks)}.`);
     } catch (error) {
-      if (!mine.signal.aborted)
-        this.tell(error instanceof Error ? error.message : String(error), true);
+      if (!mine.signal.aborted) this.tell(messageOf(error), true);
     } finally {
       if (this.waiting === mine) this.el.removeAttribute("aria-busy");
     }
@@ -77,15 +81,9 @@ export class ViewHost {
       blocks.length ? indices.map((index) => blocks[index]) : askBlocks(request, indices),
     );
     this.app = mount(this.el, data, store);
-    this.el
-      .querySelector(".hs-saves")
-      ?.append(
-        saveButton(
-          "CSV",
-          "Download the weights of the shown layer as CSV",
-          () => void saveWeights(data, store),
-        ),
-      );
+    const name = "Download the weights of the shown layer as CSV";
+    const save = saveButton("CSV", name, () => void saveWeights(data, store));
+    this.el.querySelector(".hs-saves")?.append(save);
     this.app.ready.then(() => this.explain(request, header, store));
     if (address) store.subscribe((state) => keepInAddress(state, store.initial));
     await this.app.ready;
@@ -109,13 +107,12 @@ export class ViewHost {
       const [query, key] = (row.dataset.weight ?? "").split(" ").map(Number);
       const why = [store.state.layer, store.state.head, query, key];
       this.asked = why;
-      this.tell("Asking why …", false);
+      this.tell("Asking why …");
       try {
         const sentence = await askWhy({ ...request, why });
-        if (this.asked === why) this.tell(sentence, false);
+        if (this.asked === why) this.tell(sentence);
       } catch (error) {
-        if (this.asked === why)
-          this.tell(String(error instanceof Error ? error.message : error), true);
+        if (this.asked === why) this.tell(messageOf(error), true);
       }
     });
   }
@@ -129,6 +126,24 @@ export class ViewHost {
     this.waiting?.abort();
     this.remove();
   }
+}
+
+/** @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * A text to be typed, under its name.
+ * @param {string} id
+ * @param {string} label
+ * @param {number} rows
+ * @param {string} value
+ * @param {number} most  characters
+ */
+export function field(id, label, rows, value, most) {
+  const area = h("textarea", { id, rows, maxlength: most, spellcheck: "false", dir: "auto" });
+  area.value = value;
+  const name = h("label", { for: id }, label);
+  return { area, node: h("div", { class: "control stacked" }, name, area) };
 }
 
 /** @param {Stack[]} stacks @returns {string} */
@@ -146,36 +161,20 @@ function counted(stacks) {
 async function saveWeights(data, store) {
   const { stack: name, layer, weights, heads, window } = store.state;
   const stack = data.stack(name);
-  const {
-    levels,
-    scales,
-    start,
-    rows,
-    columns,
-    heads: known,
-    factors,
-  } = await data.weights(stack, weights, layer, window);
+  const shown = await data.weights(stack, weights, layer, window);
+  const { levels, start, rows, columns } = shown;
   const labels = [stack.queries.labels, keysOf(stack).labels];
-  const lines = known.flatMap((head, place) => {
-    if (known.length > 1 && !heads.includes(head)) return [];
+  const lines = shown.heads.flatMap((head, place) => {
+    if (shown.heads.length > 1 && !heads.includes(head)) return [];
+    const factors = columnFactors(shown, place);
     return Array.from({ length: rows * columns }, (_, i) => {
-      const factor = factors ? factors[place * columns + (i % columns)] : 1;
       const [query, key] = [start[0] + Math.floor(i / columns), start[1] + (i % columns)];
-      return [
-        layer,
-        head,
-        query,
-        labels[0][query],
-        key,
-        labels[1][key],
-        levels[place * rows * columns + i] * scales[place] * factor,
-      ];
+      const weight = levels[place * rows * columns + i] * factors[i % columns];
+      return [layer, head, query, labels[0][query], key, labels[1][key], weight];
     });
   });
-  saveRows(
-    [["layer", "head", "query", "attending", "key", "attended", "weight"], ...lines],
-    `${data.header.model} layer ${layer}`,
-  );
+  const headings = ["layer", "head", "query", "attending", "key", "attended", "weight"];
+  saveRows([headings, ...lines], `${data.header.model} layer ${layer}`);
 }
 
 /** @param {State} state @param {State} initial */

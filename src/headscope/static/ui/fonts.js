@@ -5,6 +5,12 @@ export const SANS =
 export const MONO =
   'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
+/** @param {string} text @param {number} most @returns {string} cut to so many characters */
+export function shortened(text, most) {
+  const chars = Array.from(text);
+  return chars.length <= most ? text : `${chars.slice(0, most - 1).join("")}…`;
+}
+
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 

@@ -63,12 +63,6 @@ function asExact(error, places) {
   return error.toFixed(Math.max(places, Number(error.toFixed(places)) === 0 ? first : 0));
 }
 
-/** @param {number | null} p @returns {string} */
-export function probability(p) {
-  if (p === null) return "p –";
-  return p < 0.001 ? `p < 0.001` : `p = ${p.toFixed(3)}`;
-}
-
 /** @param {number} rank @returns {string} */
 export function ordinal(rank) {
   if (rank === 1) return "first";

@@ -34,6 +34,7 @@ export function placeInList(event, at, count, rtl = false) {
 
 /**
  * What a key leads to in rows of things: arrows to a neighbour, Home and End to the ends of a row.
+ * In a single row all arrows go along it.
  * @template Thing
  * @param {KeyboardEvent} event
  * @param {Thing[][]} rows
@@ -47,6 +48,7 @@ export function placeInRows(event, rows, isHere) {
   if (event.key === "Home") return rows[row][0];
   if (event.key === "End") return rows[row][rows[row].length - 1];
   const step = stepOf(event);
+  if (step && rows.length === 1) return rows[0][column + step.across + step.down] ?? null;
   return (step && rows[row + step.down]?.[column + step.across]) ?? null;
 }
 
@@ -56,7 +58,51 @@ export function placeInRows(event, rows, isHere) {
  * @param {HTMLElement | SVGElement} next
  */
 export function focusOne(all, next) {
-  for (const one of all) if (one !== next) one.setAttribute("tabindex", "-1");
+  for (const other of all) if (other !== next) other.setAttribute("tabindex", "-1");
   next.setAttribute("tabindex", "0");
   next.focus();
+}
+
+/**
+ * Heads in a drawing: looked at by the pointer or the focus, opened by a click or Enter, selected
+ * by Shift-click or Space, and moved among by arrow keys.
+ * @typedef {object} HeadActs
+ * @property {(name: string) => void} onOpen
+ * @property {(name: string) => void} [onToggle]
+ * @property {(name: string | null, node: Element) => void} [onLook]
+ *
+ * @param {GlobalEventHandlers & Element} root
+ * @param {() => (HTMLElement | SVGElement)[][]} rows  elements with the name of a head
+ * @param {HeadActs} acts
+ */
+export function listenToHeads(root, rows, { onOpen, onToggle, onLook }) {
+  const nodeOf = (/** @type {Event} */ { target }) =>
+    /** @type {HTMLElement | SVGElement | null} */ (
+      target instanceof Element ? target.closest("[data-head]") : null
+    );
+  const look = (/** @type {Event} */ event) => {
+    const node = nodeOf(event);
+    onLook?.(node?.dataset.head ?? null, node ?? root);
+  };
+  const lookAway = () => onLook?.(null, root);
+  root.addEventListener("pointerover", look);
+  root.addEventListener("focusin", look);
+  root.addEventListener("pointerleave", lookAway);
+  root.addEventListener("focusout", lookAway);
+  root.addEventListener("click", (event) => {
+    const name = nodeOf(event)?.dataset.head;
+    if (name) (event.shiftKey && onToggle ? onToggle : onOpen)(name);
+  });
+  root.addEventListener("keydown", (event) => {
+    const node = nodeOf(event);
+    const name = node?.dataset.head;
+    if (!name) return;
+    const nodes = rows();
+    const next = placeInRows(event, nodes, (other) => other === node);
+    if (next) focusOne(nodes.flat(), next);
+    else if (event.key === "Enter") onOpen(name);
+    else if (event.key === " " && onToggle) onToggle(name);
+    else if (!stepOf(event)) return;
+    event.preventDefault();
+  });
 }

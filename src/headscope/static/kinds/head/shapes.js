@@ -13,6 +13,7 @@
 
 import { lineWidth, opacity } from "../../draw/line.js";
 import { headColor } from "../../ui/colors.js";
+import { shortened } from "../../ui/fonts.js";
 import { nameWithinLayer } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
 import { cellBox, headShift, labelStart, lineEnd, middle, NAME, numberAt } from "./geometry.js";
@@ -243,12 +244,6 @@ function sideLabels(side, units, g, look) {
     color: units.kept[index] ? ink.ink : ink.rule,
     anchor: side === "q" ? "end" : "start",
   }));
-}
-
-/** @param {string} text @param {number} most @returns {string} */
-export function shortened(text, most) {
-  const chars = Array.from(text);
-  return chars.length <= most ? text : `${chars.slice(0, most - 1).join("")}…`;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { nameHead } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
-import { shortened } from "../head/shapes.js";
+import { shortened } from "../../ui/fonts.js";
 
 /**
  * @import { Theme } from "../../ui/colors.js"

@@ -3,7 +3,7 @@
  */
 
 import { COLORS } from "../../ui/theme.js";
-import { shortened } from "../head/shapes.js";
+import { shortened } from "../../ui/fonts.js";
 import { LEGEND, legendShapes } from "./legend.js";
 import { linkShapes } from "./queries.js";
 import { stripShapes } from "./strips.js";

@@ -5,7 +5,7 @@
 
 import { COLORS } from "../../ui/theme.js";
 import { fixed } from "../../ui/numbers.js";
-import { shortened } from "../head/shapes.js";
+import { shortened } from "../../ui/fonts.js";
 
 /**
  * @import { Shape } from "../../draw/scene.js"
