@@ -60,7 +60,8 @@ Where the tables say `NAME_*`, the result has beside `NAME(layer, head, …)`
 - `NAME_numerator(group, …)`, `NAME_denominator(group, …)`: the sums of every group of documents,
 - `NAME_q`: where it has a baseline, the q-value of every head and label lying above it,
 - `NAME_even`: where even attention is its baseline, the value of rows that pay every token they see
-  the same: the formula with a[i, j] := 1 / the number of tokens that i sees.
+  the same: the formula with a[i, j] := 1 / the number of tokens that i sees,
+- `NAME_untrained`: where a claim reads it, the mean over networks of random weights.
 
 Measures of the corpus alone have no heads and no layers, and so only the error and the sums.
 

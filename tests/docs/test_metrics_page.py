@@ -43,7 +43,16 @@ def test_a_measure_explains_its_companions_and_the_variables_it_names() -> None:
     plain = Measure("share", "Share", "", "", "", with_errors=False, also=("share_ci",))
     assert PAGE.variables_of(plain) == ["share", "share_ci"]
     with_errors = Measure("share", "Share", "", "", "")
-    ends = ("se", "by_layer", "by_layer_se", "head_mean", "numerator", "denominator", "q")
+    ends = (
+        "se",
+        "by_layer",
+        "by_layer_se",
+        "head_mean",
+        "numerator",
+        "denominator",
+        "q",
+        "untrained",
+    )
     companions = [f"share_{end}" for end in ends]
     assert PAGE.variables_of(with_errors) == ["share", *companions]
 

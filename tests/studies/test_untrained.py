@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xarray as xr
 
 import headscope as hs
 from headscope.model.untrained import untrained
@@ -21,11 +22,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def judged(study: str, model: hs.Model, *, beside: bool) -> dict[str, JudgedClaim]:
+def studied(study: str, model: hs.Model, *, beside: bool) -> xr.Dataset:
     corpus = Corpus.from_sentences(make_sentences(SENTENCES))
     brief = {name: value for name, value in module.BRIEF.items() if name in BRIEF[study]}
     options: dict[str, Any] = {"portrait": False, "untrained": beside, **brief, **OPTIONS[study]}
-    result = hs.study(study, model, corpus, **options)
+    return hs.study(study, model, corpus, **options)
+
+
+def judged(result: xr.Dataset) -> dict[str, JudgedClaim]:
     return {claim.claim: claim for claim in read_statements(result).findings}
 
 
@@ -42,8 +46,18 @@ def test_a_claim_has_the_value_that_a_study_of_the_untrained_network_gives(
 ) -> None:
     monkeypatch.setattr(module, "SENTENCES", SENTENCES)
     model = untrained(MODELS["bidirectional" if study == "clark2019" else "causal"](), 9)
-    beside, without = judged(study, model, beside=True), judged(study, model, beside=False)
-    alone = judged(study, untrained(model, 0), beside=False)
+    result, twin = (
+        studied(study, model, beside=True),
+        studied(study, untrained(model, 0), beside=False),
+    )
+    for name in ("entropy", "distance", "offset_share", "first_share"):
+        if f"{name}_untrained" in result:
+            xr.testing.assert_allclose(
+                result[f"{name}_untrained"], twin[name].reset_coords(drop=True)
+            )
+    assert "entropy_untrained" in result or "first_share_untrained" in result
+    beside, alone = judged(result), judged(twin)
+    without = judged(studied(study, model, beside=False))
     compared = 0
     for sentence, claim in beside.items():
         assert without[sentence].untrained is None

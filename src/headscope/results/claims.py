@@ -126,6 +126,11 @@ class Replicates:
         ]
         return min(counts, default=0)
 
+    @property
+    def names_read(self) -> set[str]:
+        """The measures that were read."""
+        return {name for name, _ in self._read}
+
     def forget(self) -> None:
         """Forget what was read, before another claim is judged."""
         self._read.clear()
@@ -231,12 +236,12 @@ def judge(claim: Claim, data: Replicates, untrained: float | None = None) -> Jud
     return _judged(claim, verdict, words, estimate, untrained)
 
 
-def measure_untrained(claim: Claim, networks: Sequence[xr.Dataset]) -> float | None:
+def measure_untrained(claim: Claim, networks: Sequence[Replicates]) -> float | None:
     """The statistic of the network of random weights that is nearest to what is claimed."""
     values: list[float] = []
-    for result in networks:
+    for data in networks:
         try:
-            statistic = claim.measure(Replicates(result)).statistic
+            statistic = claim.measure(data).statistic
         except NotMeasured:
             continue
         value = float(np.atleast_1d(statistic.values)[0])

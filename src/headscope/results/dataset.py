@@ -70,7 +70,7 @@ _SHAPES = {
     "relation_count": ("relation",),
 }
 _OF_MEASURE = {"_se": (), "_by_layer": ("head",), "_by_layer_se": ("head",)}  # dimensions less
-_ARE_NUMBERS = ("_numerator", "_denominator", "_se", "_q", "_even")  # ends of names
+_ARE_NUMBERS = ("_numerator", "_denominator", "_se", "_q", "_even", "_untrained")  # ends of names
 WITHOUT_VALUES = "This is a netCDF dimension but not a netCDF variable. {size:>10}"
 PROPERTIES = "version=2,h5py={}"
 KEPT_BY_FORMAT = (

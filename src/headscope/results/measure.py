@@ -43,6 +43,7 @@ DERIVED = (
     "_numerator",  # sums over the inputs of every group of documents
     "_denominator",
     "_q",  # against the first baseline, over all heads and labels
+    "_untrained",  # the mean over networks of random weights
 )
 
 

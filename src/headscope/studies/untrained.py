@@ -6,7 +6,6 @@ has to go beyond.
 """
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,8 @@ from headscope.engine.part import Part
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.model.untrained import untrained, why_no_untrained
-from headscope.results.claims import Claim, measure_untrained
+from headscope.results.claims import Claim, Replicates, measure_untrained
+from headscope.results.measure import GRID
 from headscope.studies.draw import draw_documents
 from headscope.studies.option import Option
 from headscope.text.corpus import Shard
@@ -31,8 +31,6 @@ NETWORKS = 3
 SENTENCES = 96  # at least, in whole documents
 # What makes a study longer and is no claim's measure, or needs fewer inputs for its mean.
 BRIEF = {"importance": False, "gradients": False, "needles": 1, "repeated_sequences": 4}
-
-log = logging.getLogger("headscope")
 
 
 @dataclass(frozen=True)
@@ -59,16 +57,25 @@ class UntrainedNetworks(Stage[int]):
     def finish(
         self, setup: Setup, result: xr.Dataset, outcomes: Mapping[int, bytes], folder: Path
     ) -> xr.Dataset:
-        """The result with the statistics of all claims as an attribute."""
+        """The result with the statistics of all claims as an attribute, and what they are of.
+
+        NAME_untrained is the mean over the networks of every measure of heads that a claim reads.
+        """
         sample = sampled(setup)
-        networks: list[xr.Dataset] = []
+        networks: list[Replicates] = []
         for content in outcomes.values():
             measured = MeasureShards(self.make_parts).finish(
                 sample, xr.Dataset(attrs=result.attrs), {shard_of(sample): content}, folder
             )
-            networks.append(self.derive(measured))
+            networks.append(Replicates(self.derive(measured)))
         values = {claim.sentence: measure_untrained(claim, networks) for claim in self.claims}
-        return result.assign_attrs({ATTRIBUTE: json.dumps(values)})
+        variables: dict[str, xr.DataArray] = {}
+        for name in sorted(set().union(*(data.names_read for data in networks))):
+            measured = [data.result[name] for data in networks if name in data.result]
+            if name in result and set(GRID) <= set(result[name].dims) and measured:
+                mean = xr.concat(measured, "network", combine_attrs="drop").mean("network")
+                variables[f"{name}_untrained"] = mean.astype(result[name].dtype)
+        return result.assign(variables).assign_attrs({ATTRIBUTE: json.dumps(values)})
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ COREF_ACCURACY = Measure(
     axes={"candidates": "Candidates", "mention": "Mention"},
     baselines=(Baseline("coref_baseline", "{}", best_over="system"),),
     with_errors=False,
-    also=tuple(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),
+    also=tuple(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q", "_untrained")),
 )
 COREF_BASELINE = Measure(
     name="coref_baseline",

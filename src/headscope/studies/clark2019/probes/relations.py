@@ -63,7 +63,7 @@ RELATION_ACCURACY = Measure(
         Baseline("offset_accuracy", "always the word at offset {}", best_over="offset"),
     ),
     with_errors=False,
-    also=(*(f"relation_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
+    also=(*(f"relation_accuracy{end}" for end in (*SUMS, "_ci", "_q", "_untrained")),),
 )
 OFFSET_ACCURACY = Measure(
     name="offset_accuracy",
