@@ -50,7 +50,7 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("notes.txt --out c.parquet --processes two", "Invalid value for '--processes'"),
         ("notes.txt --out c.parquet --engine slurm", "no engine 'slurm'"),
         ("notes.txt --out c.parquet --workers 2", "--engine ray"),
-        ("notes.txt --out notes.txt/c.parquet --spacy pipe --processes 1", "Cannot write"),
+        ("notes.txt --out notes.txt/c.parquet --spacy pipe --processes 1", "cannot be written"),
         ("notes.txt --out nothing://c.parquet", "nothing://c.parquet cannot be reached"),
     ],
     "check": [

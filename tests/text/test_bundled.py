@@ -7,7 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import read, sources
+from headscope.text import read
 from tests.tools.check_treebank import check_file
 
 
@@ -27,8 +27,8 @@ def test_a_broken_installation_says_how_to_repair_it(
     (tmp_path / "bundled").mkdir()
     if content is not None:
         (tmp_path / "bundled" / "demo.conllu").write_text(content)
-    monkeypatch.setattr(sources, "files", lambda package: tmp_path)
-    monkeypatch.setattr(read, "_demo_corpus", unwrap(read._demo_corpus))  # as in a new process
+    monkeypatch.setattr(read, "files", lambda package: tmp_path)
+    monkeypatch.setattr(read, "demo_corpus", unwrap(read.demo_corpus))  # as in a new process
     with pytest.raises(CorpusError, match="pip install --force-reinstall headscope"):
         hs.demo_corpus()
     shutil.rmtree(tmp_path / "bundled")

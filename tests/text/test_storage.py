@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, RunError
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
 
@@ -64,5 +64,5 @@ def test_writing_that_fails_leaves_the_old_file_alone(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CorpusError, match="Cannot write"):
+    with pytest.raises(RunError, match="cannot be written"):
         Corpus.write(tmp_path / "file" / "c.parquet", [Sentence("a")])

@@ -12,45 +12,49 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b, file_digest
+from importlib.resources import files
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import get_args
+from typing import TypeVar, get_args
 from uuid import uuid4
 
 from headscope.errors import CorpusError
 from headscope.files import checksum, find_place, is_local, write_text
-from headscope.text.corpus import Corpus, Source
-from headscope.text.readers import COMPRESSED, format_of, suffix_of
-from headscope.text.readers.conll import Fused, read_conllu
+from headscope.text.corpus import Corpus, Source, read_stored
+from headscope.text.readers import COMPRESSED, SUFFIXES, format_of, suffix_of
+from headscope.text.readers.conll import Fused, read_conll2012, read_conllu
+from headscope.text.readers.jsonl import read_jsonl
 from headscope.text.readers.lines import Layout, document_numbers, has_byte_order_mark
-from headscope.text.readers.raw import TEXT, cut_documents, is_corpus
-from headscope.text.sentence import Sentence
-from headscope.text.sources import (
-    DEMO,
-    STANDARD_INPUT,
-    Named,
-    demo_file,
-    find_files,
-    names_of,
-    open_stream,
-    read_sentences,
-    require_one,
-    title_of,
+from headscope.text.readers.raw import (
+    HUB_NAME,
+    INPUT_NAME,
+    TEXT,
+    Document,
+    cut_documents,
+    is_corpus,
+    is_raw,
+    numbered,
+    read_hub,
+    read_plain,
+    read_raw,
+    read_standard_input,
+    saved_files,
 )
+from headscope.text.sentence import Sentence
 from headscope.text.storage import FORMAT
 
+Named = str | Path | Iterable[str | Path]
+Item = TypeVar("Item")
+DEMO = "demo"
+STANDARD_INPUT = "-"
 CACHED, DAY = 500, 86_400  # converted corpora and checksums that are kept; seconds
 READERS = 2  # raise when a reader gives other sentences for the same file
 
 
+@cache  # a fifth of a second for its megabyte, in a program that asks more than once
 def demo_corpus() -> Corpus:
     """The corpus that comes with Headscope; small enough to be held in memory without a cache."""
-    return _demo_corpus()
-
-
-@cache  # a fifth of a second for its megabyte, in a program that asks more than once
-def _demo_corpus() -> Corpus:
     try:
         corpus = Corpus.from_sentences(read_conllu(demo_file(), document_numbers()))
     except CorpusError as error:
@@ -110,6 +114,111 @@ def read_corpus(
     return replace(corpus, source=replace(_describe_source(named, files), remade=remade))
 
 
+def names_of(named: Named) -> list[str | Path]:
+    """One name or several as a list of names."""
+    names = [named] if isinstance(named, str | Path) else list(named)
+    if not names:
+        raise CorpusError("No corpus file was given; name at least one.")
+    return names
+
+
+def find_files(named: Sequence[str | Path]) -> list[Path]:
+    """The files that were named, those of a directory in the order of their names."""
+    paths: list[Path] = []
+    for name in named:
+        if isinstance(name, str) and not name.strip():
+            raise CorpusError(
+                'The path of the corpus is empty; give a file, a directory or "demo".'
+            )
+        paths += _files_at(find_place(name))
+    for path in paths:
+        format_of(path)  # refuses an ending that no reader knows
+    return paths
+
+
+def _files_at(path: Path) -> list[Path]:
+    if not path.exists():
+        raise CorpusError(f"There is no file or directory {path}; check the path.")
+    if not path.is_dir():
+        return [path]
+    readable = (file for file in path.rglob("*") if suffix_of(file) in SUFFIXES)
+    paths = saved_files(path) or sorted(readable)
+    if not paths:
+        raise CorpusError(
+            f"No file in {path} ends in {', '.join(SUFFIXES)}; give another directory."
+        )
+    return paths
+
+
+def open_stream(named: Sequence[str | Path], column: str) -> Iterator[Document] | None:
+    """The documents of standard input or of a dataset of the hub, which are read only once.
+
+    None if what was named can only be files.
+    """
+    if list(named) == [STANDARD_INPUT]:
+        return numbered(read_standard_input(column), document_numbers(), INPUT_NAME)
+    name = named[0]
+    if len(named) > 1 or not isinstance(name, str) or not HUB_NAME.fullmatch(name):
+        return None
+    is_file = suffix_of(Path(name)) in SUFFIXES or Path(name).exists()
+    return None if is_file else numbered(read_hub(name, column), document_numbers(), name)
+
+
+def title_of(named: Sequence[str | Path]) -> str:
+    """What messages call that which was named."""
+    if list(named) == [STANDARD_INPUT]:
+        return INPUT_NAME
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{named[0]}{more}"
+
+
+def read_sentences(
+    files: Iterable[Path],
+    names: Iterator[str],
+    *,
+    layout: Layout | None = None,
+    fused: Fused = "merge",
+    column: str = TEXT,
+    counts: Counter[str] | None = None,
+) -> Iterator[Sentence]:
+    """Stream the sentences of files; `names` are for the documents that have none.
+
+    What `counts` holds in the end is stored with the corpus.
+    """
+    in_lines = layout in (None, "sentences")
+    for path in files:
+        match format_of(path).name:
+            case "CoNLL-U":
+                yield from read_conllu(path, names, fused=fused, counts=counts)
+            case "CoNLL-2012":
+                yield from read_conll2012(path, names)
+            case "Parquet" if is_corpus(path):
+                yield from read_stored(path)
+            case "JSONL" if (in_lines and column == TEXT) or not is_raw(path):
+                yield from read_jsonl(path, names)
+            case "text" if in_lines or layout == "paragraphs":
+                yield from read_plain(path, names, layout=layout or "sentences")
+            case kind:
+                usual = "sentences" if kind == "JSONL" else "running"
+                documents = numbered(read_raw(path, column), names, path)
+                yield from cut_documents(documents, layout or usual)
+
+
+def demo_file() -> Path:
+    """The corpus that comes with Headscope."""
+    return Path(str(files("headscope.text") / "bundled" / "demo.conllu"))
+
+
+def require_one(items: Iterable[Item], nothing: str) -> Iterator[Item]:
+    """The items, of which there must be one; `nothing` says what is wrong otherwise."""
+    is_empty = True
+    for item in items:
+        is_empty = False
+        yield item
+    if is_empty:
+        raise CorpusError(nothing)
+
+
 def cache_directory() -> Path:
     """$HEADSCOPE_CACHE, or headscope/ in the user's cache directory ($XDG_CACHE_HOME)."""
     directory = os.environ.get("HEADSCOPE_CACHE")
@@ -142,8 +251,7 @@ def _from_cache(
                 return Corpus.open(path), False
         except (OSError, ValueError, CorpusError):
             pass  # damaged: written again below, from the files themselves
-    _make_writable(path.parent)
-    _clear_old(path.parent)
+    _prepare(path.parent)
     corpus = Corpus.write(path, sentences, counts=counts)
     write_text(beside, checksum(path))
     return corpus, is_known
@@ -152,8 +260,7 @@ def _from_cache(
 def _store_stream(sentences: Iterable[Sentence]) -> Corpus:
     """The corpus of what can be read only once, in the cache under the hash of its sentences."""
     folder = cache_directory() / "corpora"
-    _make_writable(folder)
-    _clear_old(folder)
+    _prepare(folder)
     unnamed = folder / f"{uuid4().hex}.parquet"
     path = folder / f"{Corpus.write(unnamed, sentences).fingerprint}.parquet"
     unnamed.replace(path)
@@ -161,22 +268,19 @@ def _store_stream(sentences: Iterable[Sentence]) -> Corpus:
     return Corpus.open(path)
 
 
-def _clear_old(folder: Path) -> None:
-    """Keep the newest converted corpora; one of today may still be read."""
+def _prepare(folder: Path) -> None:
+    """Make room in the folder of converted corpora; one of today may still be read."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise CorpusError(
+            f"The corpus cannot be converted into {folder}, which cannot be written to; "
+            "set HEADSCOPE_CACHE to a directory that can."
+        )
     files = [(file.stat().st_mtime, file) for file in folder.iterdir() if file.is_file()]
     for written, file in sorted(files, reverse=True)[CACHED:]:
         if written < time.time() - DAY:
             file.unlink(missing_ok=True)
-
-
-def _make_writable(directory: Path) -> None:
-    with suppress(OSError):
-        directory.mkdir(parents=True, exist_ok=True)
-    if not directory.is_dir() or not os.access(directory, os.W_OK):
-        raise CorpusError(
-            f"The corpus cannot be converted into {directory}, which cannot be written to; "
-            "set HEADSCOPE_CACHE to a directory that can."
-        )
 
 
 def _describe_source(named: Sequence[str | Path], files: Sequence[Path]) -> Source:

@@ -27,7 +27,7 @@ from functools import cached_property, lru_cache
 from itertools import count, groupby
 from operator import attrgetter, itemgetter
 from random import Random
-from typing import Any, Literal, overload
+from typing import Any, Literal
 from unicodedata import category, east_asian_width, name
 
 from headscope.text.corpus import Corpus, Shard, columns_of, draw
@@ -277,30 +277,23 @@ def _move_mention(mention: Mention, words: int) -> Mention:
     return replace(mention, spans=spans)
 
 
-@dataclass(frozen=True)
-class Excerpt(Sequence[Sentence]):
-    """A sequence of sentences that knows its neighbours."""
+class Excerpt(list[Sentence]):
+    """Sentences of a corpus, which know their neighbours."""
 
-    sentences: Sequence[Sentence]
-    before: Sequence[Sentence] = ()
-    after: Sequence[Sentence] = ()
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    @overload
-    def __getitem__(self, place: int) -> Sentence: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Sentence]: ...
-
-    def __getitem__(self, place: int | slice) -> Sentence | Sequence[Sentence]:
-        return self.sentences[place]
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        before: Sequence[Sentence] = (),
+        after: Sequence[Sentence] = (),
+    ) -> None:
+        super().__init__(sentences)
+        self.before = before
+        self.after = after
 
     @property
     def whole(self) -> list[Sentence]:
         """The sentences between their neighbours."""
-        return [*self.before, *self.sentences, *self.after]
+        return [*self.before, *self, *self.after]
 
 
 def read_around(

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from io import BytesIO
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
-from headscope.files import is_local, reaching, replacing
+from headscope.files import is_local, reaching, write_atomically
 from headscope.text.sentence import Sentence, problem
 from headscope.text.table import (
     SCHEMA,
@@ -198,7 +197,8 @@ def write_parquet(
 
     `counts` is looked at in the end, when reading the sentences has filled it.
     """
-    with _replacing(path) as temporary:
+    with write_atomically(path) as temporary:
+        temporary.parent.mkdir(parents=True, exist_ok=True)
         _write(temporary, sentences, group_rows, {} if counts is None else counts)
 
 
@@ -239,21 +239,6 @@ def _write(
             merged=counts.get("merged", 0),
         )
         writer.add_key_value_metadata({_KEY: json.dumps(asdict(facts))})
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A local temporary file that takes the place of the path on success."""
-    try:
-        if is_local(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            yield temporary
-    except OSError as error:
-        raise CorpusError(
-            f"Cannot write {path} ({error.strerror or error}); "
-            "make room or choose a place that can be written to."
-        ) from error
 
 
 def _damaged(path: Path, error: Exception) -> CorpusError:

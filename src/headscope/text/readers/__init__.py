@@ -1,6 +1,6 @@
 """The formats of a corpus: the one list from which reading, `--help` and messages derive.
 
-Nothing heavy is imported here; `headscope.text.sources` says which reader takes which.
+Nothing heavy is imported here; `headscope.text.read` says which reader takes which.
 """
 
 from dataclasses import dataclass
