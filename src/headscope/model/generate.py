@@ -57,14 +57,23 @@ class Sampling:
     top_p: float | None = None
     seed: int = 0
 
-    def check(self) -> None:
-        """Refuse numbers that mean nothing."""
+    def check(self, steps: int) -> None:
+        """Refuse numbers that mean nothing, and to draw where no token is written."""
         if self.temperature is not None and not 0 <= self.temperature < float("inf"):
             raise ModelError(f"temperature={self.temperature}: give 0 (greedy) or more.")
         if self.top_k is not None and self.top_k < 1:
             raise ModelError(f"top_k={self.top_k}: draw from at least 1 token.")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ModelError(f"top_p={self.top_p}: give a share above 0 and up to 1.")
+        if steps < 0:
+            raise ModelError(
+                f"generate={steps}: the number of tokens to generate cannot be negative."
+            )
+        if steps == 0 and self.is_asked_for:
+            raise ModelError(
+                "temperature, top_k and top_p are for generated tokens: say how many with "
+                "generate=."
+            )
 
     @property
     def is_asked_for(self) -> bool:
@@ -240,17 +249,27 @@ def _append(
 ) -> Tokens:
     """What was begun with the new tokens; both are one text."""
     special = set(tokenizer.all_special_ids)
-    spans = spans_of(writing.pieces, len(begun.text))
-    segment = begun.segments[-1]
+    places = [Characters(*span) for span in spans_of(writing.pieces, len(begun.text))]
+    texts = (begun.text + "".join(writing.pieces),)
     return replace(
         begun,
         ids=(*begun.ids, *new),
-        labels=(*begun.labels, *display_text(tokenizer, new)),
-        places=(*begun.places, *(Characters(*span) for span in spans)),
+        labels=(*begun.labels, *display_text(tokenizer, new, texts, places)),
+        places=(*begun.places, *places),
         special=(*begun.special, *(index in special for index in new)),
-        segments=(*begun.segments, *[segment] * len(new)),
-        texts=(begun.text + "".join(writing.pieces),),
+        segments=(*begun.segments, *[begun.segments[-1]] * len(new)),
+        texts=texts,
     )
+
+
+def label_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, ...]:
+    """One readable string per token of a text of which only the ids are known."""
+    writing = Writing(tokenizer, (), None)
+    for index in ids:
+        writing.add(index)
+    writing.end()
+    places = [Characters(*span) for span in spans_of(writing.pieces, 0)]
+    return display_text(tokenizer, ids, ("".join(writing.pieces),), places)
 
 
 def spans_of(pieces: Sequence[str], start: int) -> list[tuple[int, int]]:

@@ -75,13 +75,17 @@ def trace(
     it writes with all heads.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
-    _check_request(generate, sampling)
+    if generate or sampling != Sampling(seed=seed):
+        sampling.check(generate)
     removed = read_removed(model, without, replacement)
     recording = Recording(model.plan, layers, heads)
     if messages is None:
-        source = model.encode(_given(text), pair, special=special, bos=bos, truncate=truncate)
+        if text is None:
+            raise ModelError("There is nothing to trace: give a text, or messages=.")
+        source = model.encode(text, pair, special=special, bos=bos, truncate=truncate)
     else:
-        _check_alone(text=text, pair=pair, bos=None if bos == "auto" else bos)
+        if text is not None or pair is not None or bos != "auto":
+            raise ModelError("messages= are the whole input; leave text, pair and bos out.")
         answer = generate > 0 and not model.is_encoder_decoder
         source = model.encode_chat(messages, template, answer=answer, truncate=truncate)
     written = None if target is None else model.encode_target(target, truncate=truncate)
@@ -136,28 +140,6 @@ def read_removed(
     if reason is not None:
         raise ModelError(f"Heads of {model.name} cannot be switched off: {reason}.")
     return tuple(removed)
-
-
-def _given(text: str | None) -> str:
-    if text is None:
-        raise ModelError("There is nothing to trace: give a text, or messages=.")
-    return text
-
-
-def _check_alone(**others: str | None) -> None:
-    for name, value in others.items():
-        if value is not None:
-            raise ModelError(f"messages= are the whole input; leave the {name} out.")
-
-
-def _check_request(steps: int, sampling: Sampling) -> None:
-    sampling.check()
-    if steps < 0:
-        raise ModelError(f"generate={steps}: the number of tokens to generate cannot be negative.")
-    if steps == 0 and sampling.is_asked_for:
-        raise ModelError(
-            "temperature, top_k and top_p are for generated tokens: say how many with generate=."
-        )
 
 
 def _check_memory(

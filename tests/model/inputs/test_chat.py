@@ -176,7 +176,7 @@ def test_a_template_that_fails_and_a_model_without_one_say_so() -> None:
 
 def test_messages_are_the_whole_input() -> None:
     model = chat_model("SmolLM3")
-    with pytest.raises(ModelError, match="leave the text out"):
+    with pytest.raises(ModelError, match="leave text, pair and bos out"):
         model.trace("Hi", messages=[{"role": "user", "content": "Hi"}])
     with pytest.raises(ModelError, match="nothing to trace"):
         model.trace()

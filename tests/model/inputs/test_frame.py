@@ -98,7 +98,7 @@ def test_no_other_choice_is_taken() -> None:
 
 
 def test_the_template_of_a_chat_says_itself_what_begins_it() -> None:
-    with pytest.raises(ModelError, match="messages= are the whole input; leave the bos out"):
+    with pytest.raises(ModelError, match="the whole input; leave text, pair and bos out"):
         causal_model().trace(messages=[{"role": "user", "content": "hi"}], bos="never")
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
+from headscope.model.generate import label_ids
 from headscope.model.inputs.encode import encode
 from headscope.model.inputs.labels import display, display_text
 from tests.references.tiny_families import tiny
@@ -62,22 +63,32 @@ def test_characters_without_ink_are_shown_by_their_code_point() -> None:
     assert tokens(byte_level(), "x\u3000")[3] == "U+3000 3/3"
 
 
-def test_bytes_that_are_no_character_are_shown_as_numbers() -> None:
+def test_bytes_that_are_no_character_are_unreadable() -> None:
     kind = byte_level()
     ids = kind("你", add_special_tokens=False)["input_ids"][:2]  # pyright: ignore[reportIndexIssue]
-    assert display_text(kind, ids) == ("<0xE4>", "<0xBD>")
+    assert label_ids(kind, ids) == ("\ufffd 1/2", "\ufffd 2/2")
+
+
+def test_ids_alone_have_the_labels_of_their_text() -> None:
+    for text in ("I 你 👍 –", "café 👍👍."):
+        encoded = hs.load("mini-gpt2").encode(text)
+        assert label_ids(hs.load("mini-gpt2").tokenizer, encoded.ids) == encoded.labels
 
 
 def test_a_token_with_parts_of_two_characters_shows_both() -> None:
     kind = byte_level()
-    kind.add_tokens(["\u0142åa"])  # the end of 你, the start of 好, and a letter that cuts it off
-    first = [kind.get_vocab()[letter] for letter in ("ä", "½")]
-    assert display_text(kind, [*first, len(kind) - 1]) == ("你 1/3", "你 2/3", "你 3/3·<0xE5>a")
+    kind.add_tokens(["\u0142å"])  # the end of 你 and the start of 好
+    first, second = ([kind.get_vocab()[letter] for letter in two] for two in ("ä½", "¥½"))
+    ids = [*first, len(kind) - 1, *second]
+    places = [(0, 1, 0), (0, 1, 0), (0, 2, 0), (1, 2, 0), (1, 2, 0)]
+    assert display_text(kind, ids, ["你好"], places) == (
+        *("你 1/3", "你 2/3", "你 3/3·好 1/3", "好 2/3", "好 3/3"),
+    )
 
 
 def test_a_replacement_character_in_the_text_is_itself() -> None:
     assert tokens(word_piece(), "the") == ("the",)
-    assert display_text(byte_level(), tuple(byte_level()("\ufffd").input_ids)) == (
+    assert tokens(byte_level(), "\ufffd") == (
         "\ufffd 1/3",
         "\ufffd 2/3",
         "\ufffd 3/3",

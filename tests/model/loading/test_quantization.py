@@ -98,9 +98,8 @@ def test_a_checkpoint_in_few_bits_names_the_package_it_needs(method: str, tmp_pa
     (directory / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=f"^{directory} needs a package that .*pip install"):
         load(directory)
-    asked = Quantization("torchao", "int8")
     with pytest.raises(ModelError, match=f"quantised by {method} already; leave quantization out"):
-        check_quantised("m", AutoConfig.from_pretrained(directory), asked)
+        check_quantised("m", AutoConfig.from_pretrained(directory))
 
 
 def test_weights_in_eight_bits_are_near_the_whole_ones(llama: Path) -> None:

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.inputs.frame import Bos, bos_id, check_bos, find_frame
-from headscope.model.inputs.labels import brief, display_text
+from headscope.model.inputs.labels import brief, display, display_text
 from headscope.model.inputs.slow import encode_slowly
 from headscope.model.inputs.tokens import Characters, Tokens
 
@@ -28,7 +28,6 @@ def encode(
     truncate: bool = False,
 ) -> Tokens:
     """Tokenize a text or a pair; one longer than `limit` is an error unless `truncate` is set."""
-    check_bos(tokenizer, bos)
     texts = (text,) if pair is None else (text, pair)
     for part, name in zip(texts, ("text", "pair"), strict=False):
         if not part.strip():
@@ -107,14 +106,15 @@ def _tokens_of(
     tokenizer: PreTrainedTokenizerBase, texts: tuple[str, ...], encoding: Encoding
 ) -> Tokens:
     special = tuple(map(bool, encoding.special_tokens_mask))
-    places = zip(encoding.offsets, encoding.sequence_ids, special, strict=True)
+    tokens = zip(encoding.offsets, encoding.sequence_ids, special, strict=True)
+    places = tuple(
+        None if is_special else Characters(start, end, number or 0)
+        for (start, end), number, is_special in tokens
+    )
     return Tokens(
         ids=tuple(encoding.ids),
-        labels=display_text(tokenizer, encoding.ids),
-        places=tuple(
-            None if is_special else Characters(start, end, number or 0)
-            for (start, end), number, is_special in places
-        ),
+        labels=display_text(tokenizer, encoding.ids, texts, places),
+        places=places,
         special=special,
         segments=tuple(encoding.type_ids),
         texts=texts,
@@ -127,7 +127,7 @@ def special_tokens(
     """Tokens that no text has, to stand around one."""
     return Tokens(
         ids=tuple(ids),
-        labels=display_text(tokenizer, ids),
+        labels=display(tokenizer, ids),
         places=(None,) * len(ids),
         special=(True,) * len(ids),
         segments=(segment,) * len(ids),
@@ -145,6 +145,7 @@ def with_bos(tokenizer: PreTrainedTokenizerBase, tokens: Tokens, bos: Bos) -> To
     """The tokens with or without the BOS token before them."""
     if bos == "auto":
         return tokens
+    check_bos(tokenizer, bos)
     begins = tokens.ids[:1] == (tokenizer.bos_token_id,)
     if bos == "never" and begins and tokens.special[0]:
         return tokens[1:]

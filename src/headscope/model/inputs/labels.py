@@ -13,9 +13,8 @@ text; beside its neighbours it is a part of a character, and is shown as that pa
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -28,7 +27,6 @@ _KNOWN: "WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, str]]" = WeakKeyDi
 _INVISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "↵"})
 UNREADABLE = "\ufffd"
 _BRIEF = 40  # characters
-_FALLBACK = re.compile("<0x([0-9A-F]{2})>")  # a byte that SentencePiece has no piece for
 
 _SPACE_MARKS = ("▁", "Ġ")  # of the beginning of a word
 
@@ -50,21 +48,34 @@ def display(tokenizer: "PreTrainedTokenizerBase", ids: Iterable[int]) -> tuple[s
     return tuple(known[index] for index in ids)
 
 
-def display_text(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[str, ...]:
-    """One readable string per token of a text: a piece of a character says which one ("你 1/3")."""
+def display_text(
+    tokenizer: "PreTrainedTokenizerBase",
+    ids: Sequence[int],
+    texts: Sequence[str],
+    places: Sequence[tuple[int, int, int] | None],
+) -> tuple[str, ...]:
+    """One readable string per token of some texts: a part of a character says which ("你 1/3").
+
+    A place is the first character, the one after the last, and the number of the text.
+    """
     labels = list(display(tokenizer, ids))
-    if not any(UNREADABLE in label for label in labels):
-        return tuple(labels)
-    tokens = tokenizer.convert_ids_to_tokens(list(ids))
-    pieces = [
-        _bytes_of(token) if UNREADABLE in label else None
-        for token, label in zip(tokens, labels, strict=True)
-    ]
-    # Every token that has a part of a character is unreadable alone, so that runs are complete.
-    for is_run, places in groupby(range(len(ids)), key=lambda place: pieces[place] is not None):
-        run = list(places)
-        if is_run:
-            labels[run[0] : run[-1] + 1] = _labels([pieces[place] or b"" for place in run])
+    holders: defaultdict[tuple[int, int], list[int]] = defaultdict(list)  # tokens of a character
+    for token, place in enumerate(places):
+        if place is not None and UNREADABLE in labels[token]:
+            for character in range(*place[:2]):
+                holders[place[2], character].append(token)
+    parts: defaultdict[int, list[str]] = defaultdict(list)
+    for (text, character), tokens in holders.items():
+        letter = texts[text][character]
+        if len(tokens) > 1 and not letter.isascii():  # which is a single byte
+            for number, token in enumerate(tokens, start=1):
+                parts[token].append(f"{_visible(letter)} {number}/{len(tokens)}")
+    for token, of_token in parts.items():
+        before, *_, after = re.split(f"{UNREADABLE}+", labels[token])
+        pieces = [before, *of_token, after]
+        labels[token] = "·".join(piece for piece in pieces if piece.strip(" "))
+        if not before.strip(" "):
+            labels[token] = before + labels[token]
     return tuple(labels)
 
 
@@ -102,57 +113,7 @@ def _text(tokenizer: "PreTrainedTokenizerBase", index: int, token: str) -> str:
     return str(tokenizer.decode([index], clean_up_tokenization_spaces=False))
 
 
-def _bytes_of(token: str) -> bytes | None:
-    """The bytes that a raw token stands for; None if it is not made of bytes."""
-    fallback = _FALLBACK.fullmatch(token)
-    if fallback is not None:
-        return bytes([int(fallback[1], 16)])
-    table = _bytes_of_letters()
-    if all(letter in table for letter in token):
-        return bytes(table[letter] for letter in token)
-    return None
-
-
-def _labels(pieces: Sequence[bytes]) -> list[str]:
-    """What each of the consecutive pieces holds: whole characters, and parts of others.
-
-    A dot separates the part of a character from what else the token holds.
-    """
-    holder_of_byte = [number for number, piece in enumerate(pieces) for _ in piece]
-    labels = [""] * len(pieces)
-    ends_in_part = [False] * len(pieces)
-    start = 0
-    for character in b"".join(pieces).decode(errors="surrogateescape"):
-        content = character.encode(errors="surrogateescape")
-        holders = list(dict.fromkeys(holder_of_byte[start : start + len(content)]))
-        start += len(content)
-        is_part = len(holders) > 1
-        for number, holder in enumerate(holders, 1):
-            shown = character.translate(_INVISIBLE)
-            if is_part:
-                shown = f"{_visible(character)} {number}/{len(holders)}"
-            elif "\udc80" <= character <= "\udcff":  # a byte that is part of no character
-                shown = f"<0x{content[0]:02X}>"
-            if (is_part or ends_in_part[holder]) and labels[holder].strip(" "):
-                shown = f"·{shown}"
-            labels[holder] += shown
-            ends_in_part[holder] = is_part
-    return labels
-
-
 def _visible(character: str) -> str:
     """A character that leaves ink on its own, or its code point (joiners, variation selectors)."""
     unseen = unicodedata.category(character)[0] in "MCZ"
     return f"U+{ord(character):04X}" if unseen else character
-
-
-@lru_cache(maxsize=1)
-def _bytes_of_letters() -> dict[str, int]:
-    """The letter that byte-level tokenizers write for each byte, reversed.
-
-    Bytes that are visible in Latin-1 stand for themselves, the others for letters from U+0100 on.
-    """
-    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [byte for byte in range(256) if byte not in visible]
-    moved = {chr(0x100 + place): byte for place, byte in enumerate(others)}
-    return {chr(byte): byte for byte in visible} | moved

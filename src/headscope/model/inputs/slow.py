@@ -63,7 +63,7 @@ def encode_slowly(
         taken += 1
     return Tokens(
         ids=ids,
-        labels=display_text(tokenizer, ids),
+        labels=display_text(tokenizer, ids, texts, places),
         places=tuple(places),
         special=added,
         segments=tuple(made["token_type_ids"]),

@@ -88,7 +88,8 @@ def load(
             )
         return Model(name, tokenizer)
     places = read_device_map(device_map, device)
-    form = _Form(_dtype(dtype), find_device(device), places, read_quantization(quantization))
+    bits = None if quantization is None else read_quantization(quantization)
+    form = _Form(_dtype(dtype), find_device(device), places, bits)
     source = find_source(name)
     options: dict[str, Any] = {
         "revision": revision or "main",
@@ -102,7 +103,8 @@ def load(
     with quiet(), reading:
         config = _config(source, options)
         check_family(source.name, config)
-        check_quantised(source.name, config, form.quantization)
+        if form.quantization is not None:
+            check_quantised(source.name, config)
         network = _network(source, config, form, options)
         reader = tokenizer or _tokenizer(source, options)
     facts: dict[str, Any] = {"revision": revision, "remarks": form.describe(network)}

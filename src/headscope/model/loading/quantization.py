@@ -72,10 +72,8 @@ class Quantization:
         return f"try quantization={other}-{self.bits}, or leave it out"
 
 
-def read_quantization(name: str | None) -> Quantization | None:
+def read_quantization(name: str) -> Quantization:
     """The quantization that a user asked for; a library that is missing is named."""
-    if name is None:
-        return None
     cases = [case for case in CASES if case == name or case.endswith(f"-{name}")]
     if not cases:
         raise ModelError(
@@ -96,10 +94,10 @@ def read_quantization(name: str | None) -> Quantization | None:
     return option
 
 
-def check_quantised(name: str, config: PreTrainedConfig, asked: Quantization | None) -> None:
+def check_quantised(name: str, config: PreTrainedConfig) -> None:
     """Refuse to quantise a checkpoint once more."""
     stored = getattr(config, "quantization_config", None)
-    if stored is None or asked is None:
+    if stored is None:
         return
     method = stored.get("quant_method") if isinstance(stored, dict) else stored.quant_method
     method = str(getattr(method, "value", method) or "bitsandbytes")

@@ -9,7 +9,7 @@ from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Grid, Metric
-from headscope.model.inputs.labels import display_text
+from headscope.model.generate import label_ids
 from headscope.studies.additions import importance
 from headscope.studies.clark2019.inputs import segment_inputs, segment_reach
 from headscope.studies.clark2019.probes.coreference import CorefAccuracy
@@ -76,7 +76,7 @@ def why_no_gradients(setup: Setup) -> str | None:
 def surface_metrics(setup: Setup) -> list[Metric]:
     """Positions, special tokens, entropy, the largest weights; and which heads are alike."""
     grid, absent = setup.grid, find_delimiters(setup.model).absent
-    tokens = partial(display_text, setup.model.tokenizer)
+    tokens = partial(label_ids, setup.model.tokenizer)
     metrics: list[Metric] = [
         surface.offset_shares(grid, tuple(sorted({*ALWAYS, *setup.options["offsets"]}))),
         surface.special_shares(grid, absent),

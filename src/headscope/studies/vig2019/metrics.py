@@ -9,7 +9,7 @@ from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
-from headscope.model.inputs.labels import display_text
+from headscope.model.generate import label_ids
 from headscope.studies.additions import importance
 from headscope.studies.option import NO_TREES
 from headscope.studies.question import InputKind, Question
@@ -25,7 +25,7 @@ NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
 def attention_metrics(setup: Setup) -> list[Metric]:
     """How far and how widely heads look, and how much that depends on the text."""
-    tokens = partial(display_text, setup.model.tokenizer)
+    tokens = partial(label_ids, setup.model.tokenizer)
     return [
         spread.distance(setup.grid),
         spread.entropy(setup.grid),
