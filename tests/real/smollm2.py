@@ -146,7 +146,7 @@ def test_verdicts(results: dict[str, xr.Dataset]) -> None:
 def test_a_report_is_titled_by_the_file(study: str, runs: dict[str, Path]) -> None:
     page = hs.report(runs[study], formats=["png"]).read_text(encoding="utf-8")
     assert f"<title>{study}: {FILE}</title>" in page
-    assert "30 layers × 9, causal" in page
+    assert "30 layers × 9 heads, causal" in page
 
 
 def test_a_card_ranks_the_head_by_its_measures(visitor: TestClient) -> None:
