@@ -4,18 +4,21 @@ import json
 import pickle
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.portrait import sample
 from headscope.portrait.stage import PortraitStage
 from headscope.results.describe import LONGEST
 from headscope.text.corpus import Corpus
-from tests.references.portrait_sample import model, setup
+from tests.references.portrait_sample import model
+from tests.references.tiny_models import causal_model, treebank
 
 
 @cache
@@ -29,26 +32,30 @@ def result() -> xr.Dataset:
     return hs.study("vig2019", model("mini-gpt2"), corpus(), untrained=False)
 
 
-def test_batches_of_another_size_give_the_same_portraits() -> None:
-    other = hs.study("vig2019", model("mini-gpt2"), corpus(), batch_tokens=300, untrained=False)
-    assert (other["description"] == result()["description"]).all()
-    np.testing.assert_array_equal(other["portrait_weight"], result()["portrait_weight"])
-    np.testing.assert_array_equal(other["explained"], result()["explained"])
+def tiny_study(**options: Any) -> xr.Dataset:
+    """A network of 3 layers of 2 heads on 400 short sentences."""
+    return hs.study("vig2019", causal_model(), treebank(400), untrained=False, **options)
 
 
-def test_pieces_of_fewer_layers_give_the_same_portraits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "HEADS", 24)
-    found = setup("mini-gpt2")
-    assert PortraitStage().pieces(found, xr.Dataset()) == [(0, 1, 2), (3, 4, 5), (6, 7)]
-    other = hs.study("vig2019", model("mini-gpt2"), corpus(), untrained=False)
-    assert (other["behaviour"] == result()["behaviour"]).all()
-    np.testing.assert_allclose(other["explained"], result()["explained"], atol=2e-3)
+def test_batches_and_pieces_of_another_size_give_the_same_portraits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result, other = tiny_study(), tiny_study(batch_tokens=300)
+    for name in ("description", "portrait_weight", "explained"):
+        np.testing.assert_array_equal(other[name], result[name])
+    monkeypatch.setattr(sample, "HEADS", 4)
+    tiny = Setup(causal_model(), treebank(400), {}, {}, batch_tokens=1024)
+    assert PortraitStage().pieces(tiny, xr.Dataset()) == [(0, 1), (2,)]
+    in_pieces = tiny_study()
+    assert (in_pieces["behaviour"] == result["behaviour"]).all()
+    np.testing.assert_allclose(in_pieces["explained"], result["explained"], atol=2e-3)
 
 
 def test_work_that_was_sent_elsewhere_does_the_same() -> None:
-    work = PortraitStage().work(setup("mini-gpt2"), xr.Dataset(), 1, Path())
+    tiny = Setup(causal_model(), treebank(400), {}, {}, batch_tokens=1024)
+    work = PortraitStage().work(tiny, xr.Dataset(), 1, Path())
     sent = pickle.loads(pickle.dumps(work))
-    assert sent((3,)) == work((3,))
+    assert sent((1,)) == work((1,))
 
 
 def test_a_run_holds_what_portraits_say() -> None:
