@@ -27,7 +27,7 @@ SHARES = {
 
 @cache
 def result_of(study: str, model: str, dtype: str) -> xr.Dataset:
-    corpus = hs.Corpus.from_sentences(islice(hs.demo_corpus(), 40))
+    corpus = hs.Corpus.from_sentences(islice(hs.demo_corpus(), 20))
     loaded = hs.load(model, device="cpu", dtype=dtype)
     return hs.study(study, loaded, corpus, untrained=False, **OPTIONS[study])
 
