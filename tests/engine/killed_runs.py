@@ -17,7 +17,8 @@ import torch
 
 import headscope as hs
 from headscope.engine import measure
-from headscope.studies import STUDIES
+from headscope.studies import STUDIES, untrained
+from headscope.studies.clark2019.probes import training
 from tests.references.tiny_models import bidirectional_model, causal_model, treebank
 
 KILLS = 10
@@ -117,6 +118,7 @@ def train_and_kill(folder: Path) -> str:
 
 def main(folder: Path) -> None:
     """Run and kill everything; what was counted is written to `said`."""
+    untrained.NETWORKS, training.LEAST_STEPS = 1, 1
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
     measure.SHARD_SENTENCES = 4
