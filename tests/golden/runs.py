@@ -82,7 +82,7 @@ RUNS = (
         "vig2019-both", "vig2019", "mini-bert", 10, 3, {"weights": "both", "alignment": "strict"}
     ),
     GoldenRun(
-        "vig2019-norm", "vig2019", "mini-gpt2", 8, 1, {"weights": "norm", "importance": True}
+        "vig2019-norm", "vig2019", "mini-gpt2", 3, 1, {"weights": "norm", "importance": True}
     ),
     GoldenRun(
         "clark2019-bert",
