@@ -21,7 +21,7 @@ def measures(gain: float, error: float) -> HeadMeasures:
 
 def spread(sink_share: float) -> Description:
     """The description of a head that leaves so much on [CLS] and spreads the rest evenly."""
-    sink = Sink("[CLS]", "[CLS]", sink_share, 0.05, explains=0.3)
+    sink = Sink("[CLS]", "[CLS]", sink_share, 0.05)
     return describe(replace(measures(0.0, 0.01), sink=sink, width_rest=0.95))
 
 
@@ -35,6 +35,23 @@ def spread(sink_share: float) -> Description:
 )
 def test_a_name_takes_fifteen_per_cent_and_surely_ten(gain: float, error: float, name: str) -> None:
     assert describe(measures(gain, error)).name == name
+
+
+@pytest.mark.parametrize(
+    ("gain", "width", "column", "name"),
+    [
+        (0.29, 0.75, 0.1, "widely"),
+        (0.31, 0.75, 0.1, "nouns"),
+        (0.39, 0.50, 0.8, "anchor words"),
+        (0.41, 0.50, 0.8, "nouns"),
+    ],
+)
+def test_a_weak_fact_is_a_lean_of_a_head_that_spreads_or_looks_at_anchor_words(
+    gain: float, width: float, column: float, name: str
+) -> None:
+    head = replace(measures(gain, 0.01), width=width, column=column)
+    assert describe(head).name == name
+    assert ("with a slight lean to nouns" in describe(head).sentence) == (name != "nouns")
 
 
 @pytest.mark.parametrize(("share", "name"), [(0.3, "evenly"), (0.6, "[CLS]")])

@@ -305,7 +305,7 @@ def base_of(
 
 
 def column_share(
-    pairs: Pairs, attention: Attention
+    pairs: Sequence[Pairs], attention: Sequence[Attention]
 ) -> tuple[Float[np.ndarray, "head"], Float[np.ndarray, "head"]]:
     """How much of the rest the other rows of a text explain, and its standard error.
 
@@ -313,8 +313,23 @@ def column_share(
     that see the key, with one even row added. 1: all words look at the same words. Passages, of
     which not all rows are here, count only where there are no sentences.
     """
+    has_sentences = any(not part.is_passage.all() for part in pairs)
+    sums: list[tuple[Tensor, Tensor]] = []
+    for part, looks in zip(pairs, attention, strict=True):
+        device = looks.pairs.device
+        is_counted = ~part.is_passage if has_sentences else part.is_passage
+        counted = torch.from_numpy(is_counted).to(device)[:, None]
+        groups = torch.from_numpy(part.row_groups).to(device)
+        gains = by_group(gain_of_columns(part, looks) * counted, groups)
+        sums.append((gains, by_group(information_of_rest(part, looks) * counted, groups)))
+    explained, total = (torch.stack(values).sum(0) for values in zip(*sums, strict=True))
+    share = explained.sum(0) / total.sum(0).clamp(min=TINY)
+    return share.cpu().numpy(), ratio_error(explained, total).cpu().numpy()
+
+
+def gain_of_columns(pairs: Pairs, attention: Attention) -> Float[Tensor, "row head"]:
+    """What the other rows of a text gain over even attention in every row, in nats × mass."""
     design, device = pairs.design, attention.pairs.device
-    is_counted = torch.from_numpy(~pairs.is_passage | pairs.is_passage.all()).to(device)[:, None]
     row = design.row_of_pair
     size = max((len(text) for text in pairs.texts), default=1)
     text = torch.from_numpy(pairs.row_text).to(device)[row]
@@ -326,9 +341,4 @@ def column_share(
     seen = torch.bincount(column, minlength=places)[column][:, None]
     likely = (sums[column] - relative + 1) / seen
     likely = likely / design.row_sums(likely)[row]
-    gains = design.row_sums(attention.pairs * (likely.clamp(min=1e-12) * keys).log()).double()
-    groups = torch.from_numpy(pairs.row_groups).to(device)
-    explained = by_group(gains * is_counted, groups)
-    total = by_group(information_of_rest(pairs, attention) * is_counted, groups)
-    share = explained.sum(0) / total.sum(0).clamp(min=TINY)
-    return share.cpu().numpy(), ratio_error(explained, total).cpu().numpy()
+    return design.row_sums(attention.pairs * (likely.clamp(min=1e-12) * keys).log()).double()

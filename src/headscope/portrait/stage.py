@@ -163,11 +163,7 @@ def draw(
         "rows": scores.rows,
     }
     found |= draw_facts(pairs, attention, facts, portraits)
-    found["column"], found["column_error"] = column_share(scored, shown)
-    found |= draw_sink(scored, shown)
-    width = information_of_null(scored, shown) + information_of_rest(scored, shown)
-    rest = information_of_rest(scored, shown).sum(0) / shown.rest.double().sum(0).clamp(min=1e-9)
-    found["width"], found["width_rest"] = (-width.mean(0)).exp(), (-rest).exp()
+    found |= draw_unfitted(pairs, attention)
     found |= recognisable(scored, shown)
     return {
         name: values.cpu().numpy() if isinstance(values, Tensor) else values
@@ -220,19 +216,34 @@ def first_fact(names: Sequence[Any], tables: Mapping[str, Gains], head: int) -> 
     return -1 if (place := rules.first_lean() if plain is None else plain) is None else place
 
 
-def draw_sink(pairs: Pairs, attention: Attention) -> dict[str, np.ndarray | Tensor]:
-    """How much null tokens get, and the first of them, in sentences if there are any; in passages.
+def draw_unfitted(
+    pairs: Mapping[str, Pairs], attention: Mapping[str, Attention]
+) -> dict[str, np.ndarray | Tensor]:
+    """What no fit is needed for, on the texts of all parts: widths, columns, and null tokens.
 
-    A sink gets less the longer a text is: shares of both together would be of neither.
+    A sink gets less the longer a text is, so it is read in sentences, if there are any, and in
+    passages: shares of both together would be of neither.
     """
-    is_passage = torch.from_numpy(pairs.is_passage).to(attention.null.device)
-    chosen = is_passage if bool(is_passage.all()) else ~is_passage
-    even = (pairs.nulls / (pairs.nulls + pairs.keys))[chosen.cpu().numpy()]
+    rows: list[Tensor] = []
+    for part, looks in attention.items():
+        of_rest = information_of_rest(pairs[part], looks)
+        of_row = of_rest + information_of_null(pairs[part], looks)
+        rows.append(torch.stack([looks.null, looks.first, looks.rest, of_rest, of_row]).double())
+    null, first, rest, of_rest, of_row = torch.cat(rows, 1)
+    even = np.concatenate([part.nulls / (part.nulls + part.keys) for part in pairs.values()])
+    is_passage = np.concatenate([part.is_passage for part in pairs.values()])
+    chosen = is_passage if is_passage.all() else ~is_passage
+    column, column_error = column_share(list(pairs.values()), list(attention.values()))
+    is_shown, is_long = torch.from_numpy(chosen), torch.from_numpy(is_passage)
     return {
-        "null": attention.null[chosen].mean(0),
-        "null_first": attention.first[chosen].mean(0),
-        "null_passages": attention.null[is_passage].mean(0),  # NaN where there are none
-        "null_even": np.array([even.mean()]),
+        "null": null[is_shown].mean(0),
+        "null_first": first[is_shown].mean(0),
+        "null_passages": null[is_long].mean(0),  # NaN where there are none
+        "null_even": np.array([even[chosen].mean()]),
+        "width": (-of_row.mean(0)).exp(),
+        "width_rest": (-of_rest.sum(0) / rest.sum(0).clamp(min=1e-9)).exp(),
+        "column": column,
+        "column_error": column_error,
     }
 
 
@@ -372,7 +383,7 @@ def describe_all(
             head=Head(setup.grid.layers[place // heads], place % heads),
             is_causal=setup.model.is_causal,
             second=drawn["second"][:, place],
-            sink=sink_of(drawn, place, null_names, by["sink"]),
+            sink=sink_of(drawn, place, null_names),
             width=float(drawn["width"][place]),
             width_rest=float(drawn["width_rest"][place]),
             column=float(drawn["column"][place]),
@@ -395,9 +406,7 @@ def names_of_nulls(sample: Sample) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def sink_of(
-    drawn: Mapping[str, np.ndarray], place: int, names: Sequence[str], explains: float
-) -> Sink:
+def sink_of(drawn: Mapping[str, np.ndarray], place: int, names: Sequence[str]) -> Sink:
     """The null tokens of a head, of two the one that gets twice as much as the other."""
     share, first = float(drawn["null"][place]), float(drawn["null_first"][place])
     name = " and ".join(names)
@@ -409,7 +418,7 @@ def sink_of(
     short = {"the first token": "first token"}.get(name, "delimiters" if " and " in name else name)
     passages = float(drawn["null_passages"][place])
     even = float(drawn["null_even"][0])
-    return Sink(name, short, share, even, explains, passages if np.isfinite(passages) else share)
+    return Sink(name, short, share, even, passages if np.isfinite(passages) else share)
 
 
 def recognise(sample: Sample, drawn: Mapping[str, np.ndarray]) -> tuple[float, float]:

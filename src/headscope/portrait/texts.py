@@ -33,7 +33,7 @@ PartName = Literal["fit", "choose", "score"]
 PARTS: tuple[PartName, ...] = ("fit", "choose", "score")
 # Which part each document is in, in the order of their hashes, again and again.
 CYCLE: tuple[PartName, ...] = (
-    "fit", "score", "fit", "choose", "fit", "score", "fit", "fit",
+    "fit", "score", "fit", "choose", "fit", "score", "fit", "choose",
 )  # fmt: skip
 SENTENCES = {"fit": 240, "choose": 80, "score": 150}  # how many texts of each part are drawn
 PASSAGES = {"fit": 48, "choose": 16, "score": 30}

@@ -31,9 +31,10 @@ CASES = 30  # queries that a fact must apply to
 EVENLY, WIDELY = 0.85, 0.70  # width: share of the visible tokens that attention is as wide as
 RESTS, LEAVES = 0.50, 0.20  # weight on a sink: it rests there, or it is worth saying
 SINK_ODDS = 2.0  # times what even attention would give
-SINK_NAMES = 0.50  # share that the sink explains from which it gives the name
+SINK_NAMES = 0.40  # weight on a sink from which it gives the name
 APART = 0.20  # by how much sentences and passages must differ to be told apart
 NAME_GAIN = 0.15  # what a fact that applies to any query must explain of the rest
+CHOSEN_GAIN = 0.10  # the same where it was chosen
 NAME_GAIN_LOW = 0.10  # the same less two standard errors
 NAME_SHARE, SURE_GAIN = 0.30, 0.40  # and what it must get, unless it explains so much
 ODDS = 1.5  # times what even attention would give
@@ -43,6 +44,8 @@ LEAD_WHEN, LEAD_ABOVE, LEAD_GAIN = 0.40, 0.25, 0.05  # of a special fact that co
 SAID_WHEN, SAID_ABOVE, SAID_GAIN = 0.25, 0.15, 0.03  # of one that is said at all
 ALONE_GAIN = 0.10  # of one that is said where nothing else is
 REPEATED, REPEATED_ODDS = 0.20, 5.0  # weight on what followed the same token, times even
+WIDE_GAIN = 0.30  # of the rest, of a fact that names a head which spreads widely
+ANCHORED = 0.50  # of what the other rows explain, of a fact about words that names the head
 COLUMN = 0.60  # share that the other rows of a text explain
 LEAN_GAIN, SECOND_GAIN = 0.05, 0.08  # of a slight lean, and of a second fact
 LEAST_SHARE = 0.20  # what a second fact must get
@@ -101,7 +104,6 @@ class Sink:
     short: str
     share: float
     even: float
-    explains: float  # of all its attention
     passages: float | None = None  # the same in passages, where sentences were read, too
 
 
@@ -131,7 +133,7 @@ class HeadMeasures:
         """What is known of a head from its facts alone."""
         nan = float("nan")
         second = np.full(len(names), -1.0)
-        nowhere = Sink("the first token", "first token", 0.0, 0.0, 0.0)
+        nowhere = Sink("the first token", "first token", 0.0, 0.0)
         return cls(Head(0, 0), names, False, chosen, scored, repeated, second, nowhere, nan, nan,
                    nan, nan, nan, {})  # fmt: skip
 
@@ -277,14 +279,28 @@ class Rules:
     def plain(self) -> int | None:
         """The fact that applies to any query and explains most, if it explains enough."""
         chosen, scored = self.head.chosen, self.head.scored
-        best = self.best_plain(NAME_GAIN)
-        if best is None:
+        best = self.best_plain(CHOSEN_GAIN)
+        if best is None or not self.tells_more(best):
             return None
         low = scored.gain[best] - ERRORS * scored.gain_error[best]
         is_sure = scored.gain[best] >= NAME_GAIN and low >= NAME_GAIN_LOW
         is_much = scored.share[best] >= NAME_SHARE or scored.gain[best] >= SURE_GAIN
         was_much = chosen.share[best] >= NAME_SHARE or chosen.gain[best] >= SURE_GAIN
         return best if is_sure and is_much and was_much else None
+
+    def tells_more(self, place: int) -> bool:
+        """Whether a fact tells more than that the head spreads widely, or that all words look at
+        the same words: both are steadier, and a weak fact is a lean beside them."""
+        gain = self.head.scored.gain[place]
+        if self.width >= WIDELY and gain < WIDE_GAIN:
+            return False
+        is_of_words = self.head.names[place].group in ("token", "word_class")
+        return not (is_of_words and self.is_anchored and gain < ANCHORED * self.head.column)
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether all words of a text look at the same words."""
+        return self.head.column - ERRORS * self.head.column_error >= COLUMN
 
     def best_plain(self, least: float) -> int | None:
         """Of the facts that explain nearly most, the narrowest of the simplest group."""
@@ -439,7 +455,7 @@ class Rules:
         if width >= WIDELY:
             return Clause(Fact("widely", "widely", width, None, "visible tokens", "even"), "widely",
                           "spreads", "widely")  # fmt: skip
-        if column - ERRORS * self.head.column_error >= COLUMN:
+        if self.is_anchored:
             of = "the rest" if self.has_sink else "it"
             text = (f"the same words from everywhere ({percent(column)} of {of} follows from where "
                     "the others look)")  # fmt: skip
@@ -450,17 +466,14 @@ class Rules:
         return Clause(fact, "unnamed", "looks at", "nothing that has a name")
 
     def name(self, first: Clause | None) -> tuple[str, RoleGroup]:
-        """The short name and its group: of what is said first, or of the sink where that explains
-        most."""
+        """The short name and its group: of what is said first, or of a sink that gets much."""
         sink = self.head.sink
         if first is None:
             return "unnamed", "unnamed"
         names = {name.key: name for name in self.head.names}
         known = names.get(first.fact.key)
         is_telling = known is not None and known.is_special
-        is_wide = first.short in ("evenly", "widely")
-        rests = sink.explains >= SINK_NAMES or (is_wide and sink.share >= RESTS)
-        if self.has_sink and rests and not is_telling:
+        if self.has_sink and sink.share >= SINK_NAMES and not is_telling:
             return sink.short, "sink"
         return first.short, first.fact.group
 
