@@ -39,6 +39,8 @@ MOVED: dict[str, str] = {
     "and factors on their own scales; no interval below eight groups with data",
     "behaviour": "heads of a relation are chosen on both halves in the direction of its row; the "
     "claims on relations and on delimiters follow",
+    "sink_texts*": "new: the share of texts in which the first token is a sink",
+    "figure5": "every head is shown once, and coreference beside the best system without a network",
     "claims": "a claim whose measure has no sums, no such label or no values is not measured; it "
     "was a KeyError, or the sum of no values: 0, unclear",
 }

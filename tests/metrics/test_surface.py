@@ -105,6 +105,10 @@ def first_token_share(a: Rows, special: Special) -> list[float]:
     return [mean([row[0] for row in a])]
 
 
+def sink_texts(a: Rows, special: Special) -> list[float]:
+    return [float(mean([row[0] for row in a]) > 0.3)]
+
+
 Plain = Callable[[Rows, Special], list[float]]
 MEASURES: list[tuple[Callable[[Grid], Ratio], Plain]] = [
     (lambda grid: surface.offset_shares(grid, OFFSETS), offset_share),
@@ -115,6 +119,7 @@ MEASURES: list[tuple[Callable[[Grid], Ratio], Plain]] = [
     (surface.entropies_from_cls, entropy_from_cls),
     (surface.confidences, confidence),
     (surface.first_token_shares, first_token_share),
+    (surface.sink_texts, sink_texts),
 ]
 NAMES = [plain.__name__ for _, plain in MEASURES]
 

@@ -137,6 +137,16 @@ FIRST_TOKEN_SHARE = Measure(
     more="attends more to the first token",
     baselines=(Baseline("first_token_share_even", EVEN),),
 )
+SINK_TEXTS = Measure(
+    "sink_texts",
+    title="Texts with a sink",
+    meaning="Share of the texts in which the mean share of token 0 exceeds 0.3. Its mean over "
+    "heads is the sink rate as Gu et al. compute it, text by text.",
+    formula="texts with Σ_i a[i, 0] / n > 0.3 / texts",
+    reference="Gu et al. 2024",
+    cost="n",
+    more="rests on the first token in more texts",
+)
 SINK_RATE = Measure(
     "sink_rate",
     title="Sink rate",
@@ -254,16 +264,26 @@ def confidences(grid: Grid) -> Ratio:
     return document_mean(CONFIDENCE, grid, values, has_even=False)
 
 
+def weight_on_first(layer: Layer) -> Values:
+    """The mean weight of the rows of each text on its first token."""
+    mask = layer.batch.mask
+    first = mask & (mask.cumsum(-1) == 1)
+    received = layer.columns @ first[..., None].float()
+    return received / mask.sum(-1)[:, None, None]
+
+
 def first_token_shares(grid: Grid) -> Ratio:
     """Attention to the first token, from which the sink rate follows."""
+    return document_mean(FIRST_TOKEN_SHARE, grid, weight_on_first)
+
+
+def sink_texts(grid: Grid, threshold: float = SINK_THRESHOLD) -> Ratio:
+    """In how many texts the first token gets more than the threshold."""
 
     def values(layer: Layer) -> Values:
-        mask = layer.batch.mask
-        first = mask & (mask.cumsum(-1) == 1)
-        received = layer.columns @ first[..., None].float()
-        return received / mask.sum(-1)[:, None, None]
+        return (weight_on_first(layer) > threshold).double()
 
-    return document_mean(FIRST_TOKEN_SHARE, grid, values)
+    return document_mean(SINK_TEXTS, grid, values, has_even=False)
 
 
 def sink_rate(

@@ -403,7 +403,8 @@ def sink_rate(data: Replicates) -> Evidence:
     """Heads above it / all heads."""
     if "first_token_share" not in data:
         raise NotMeasured("the result has no first_token_share")
-    return Evidence(xr.DataArray(data.attrs["sink_rate"]))
+    by_text = float(on_all(data["sink_texts"]).mean())
+    return Evidence(xr.DataArray(data.attrs["sink_rate"]), f"{percent(by_text)} text by text")
 
 
 SINKS = tuple(

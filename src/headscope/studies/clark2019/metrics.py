@@ -86,6 +86,7 @@ def surface_metrics(setup: Setup) -> list[Metric]:
         surface.entropies_from_cls(grid),
         surface.confidences(grid),
         surface.first_token_shares(grid),
+        surface.sink_texts(grid, setup.options["sink_threshold"]),
         surface.uniform_entropy(),
     ]
     if setup.reading == "both":
@@ -115,7 +116,8 @@ def why_no_trees(setup: Setup) -> str | None:
 
 def tree_metrics(setup: Setup) -> list[Metric]:
     """Heads as parsers, and what words pay to delimiters."""
-    return [RelationAccuracy(*_of_words(setup)), Noop(*_of_words(setup))]
+    is_clamped = setup.options["offsets_in_paper"]
+    return [RelationAccuracy(*_of_words(setup), is_clamped), Noop(*_of_words(setup))]
 
 
 def noop_gradient_metrics(setup: Setup) -> list[Metric]:

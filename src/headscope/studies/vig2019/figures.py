@@ -12,9 +12,10 @@ from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.studies.study import Figure
-from headscope.studies.vig2019.specialists import telling_heads
+from headscope.studies.vig2019.specialists import find_specialists, telling_heads
 
-TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
+ALWAYS = ("DET", "PROPN", "PUNCT")  # tags in figures 6 and 7 beside the most specialised ones
+TELLING = 6  # of both together; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
 FARTHEST = 20  # separations in the curve
 EVEN_RELATIONS = "deprel_to_even"
@@ -50,8 +51,8 @@ def draw_alignment(result: xr.Dataset) -> Drawing:
 
 
 def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
-    """Shares of tags: the most specialised ones, or all that occur."""
-    chosen = specialised_tags(result, variable)[:count] if count else occurring_tags(result)
+    """Shares of tags: those of the paper and the most specialised ones, or all that occur."""
+    chosen = specialised_tags(result, variable, count) if count else occurring_tags(result)
     panels = []
     for tag in chosen:
         at, even = {"tag": tag}, float(result[f"{variable}_even"].sel(tag=tag))
@@ -59,13 +60,19 @@ def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
     return draw_panels(panels, 2 if count else 3, "pooled share")
 
 
-def specialised_tags(result: xr.Dataset, variable: str) -> list[str]:
-    """Tags that are not rare, the one with the largest head relative to the mean first."""
-    shares = result[variable]
-    factor = shares.max(("layer", "head")) / shares.mean(("layer", "head"))
-    common = result["tag_frequency"] >= min(RARE, float(result["tag_frequency"].max()))
-    known = factor.where(common).dropna("tag")
-    return known["tag"].values[(-known.values).argsort(kind="stable")].tolist()
+def specialised_tags(result: xr.Dataset, variable: str, count: int) -> list[str]:
+    """Tags that are not rare, the most specialised first: those of ALWAYS, and what fits besides.
+
+    The head of a tag is chosen on other documents than those that its factor is of.
+    """
+    frequency = result["tag_frequency"]
+    common = set(frequency["tag"].values[(frequency >= min(RARE, float(frequency.max()))).values])
+    found = [each for each in find_specialists(result, variable, "tag") if each.label in common]
+    found.sort(key=lambda each: -np.nan_to_num(each.factor.value, nan=-np.inf))
+    tags = [each.label for each in found]
+    chosen = [tag for tag in tags if tag in ALWAYS]
+    chosen += [tag for tag in tags if tag not in ALWAYS][: count - len(chosen)]
+    return sorted(chosen, key=tags.index)
 
 
 def occurring_tags(result: xr.Dataset) -> list[str]:
@@ -153,18 +160,19 @@ FIGURES = (
     Figure(
         "figure06",
         "Attention to parts of speech",
-        "Share of attention that tokens with a tag receive, for the tags on which heads "
-        "specialise most. Orange: what rows that spread evenly over all they see would give. "
-        "Colours of a tag run from its smallest to its largest head.",
+        "Share of attention that tokens with a tag receive: determiners, proper nouns, "
+        "punctuation, and the tags on which heads specialise most, each head chosen on other "
+        "documents. Orange: what rows that spread evenly over all they see would give. Colours of "
+        "a tag run from its smallest to its largest head.",
         ("pos_to", "pos_to_even"),
         partial(draw_tags, variable="pos_to", count=TELLING),
     ),
     Figure(
         "figure07",
         "Attention from parts of speech",
-        "Share of attention that tokens with a tag pay, for the tags on which heads specialise "
-        "most. Orange: what rows that spread evenly over all they see would give. Colours of a "
-        "tag run from its smallest to its largest head.",
+        "Share of attention that tokens with a tag pay, for tags chosen likewise. Orange: what "
+        "rows that spread evenly over all they see would give. Colours of a tag run from its "
+        "smallest to its largest head.",
         ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=TELLING),
     ),

@@ -190,6 +190,25 @@ def test_the_root_of_a_sentence_is_not_the_word_before_it() -> None:
     assert count_offsets(gold, scored)["offset_correct"].sum() == 0
 
 
+def test_offsets_of_the_released_code_end_at_the_first_and_last_word() -> None:
+    """Four words that all hang on the last: from the first it is three ahead."""
+    relations = ["det", "det", "det", "root"]
+    heads = [3, 3, 3, ROOT]
+    words = [
+        Word("a", 2 * place, 2 * place + 1, head=head, deprel=relation)
+        for place, (head, relation) in enumerate(zip(heads, relations, strict=True))
+    ]
+    gold = make_gold([Sentence("a a a a", tuple(words))], Classes.of(["det", "root"]))
+    scored = scored_words(gold.heads, gold.words, is_causal=False)
+    det = Classes.of(["det", "root"]).names.index("det")
+    plain, clamped = (
+        count_offsets(gold, scored, is_clamped=is_clamped)["offset_correct"][0, 0, :, det].tolist()
+        for is_clamped in (False, True)
+    )
+    assert plain == [0, 0, 0, 1, 1, 1]
+    assert clamped == [0, 0, 0, 1, 2, 0]
+
+
 @pytest.mark.parametrize(("direction", "expected"), [(0, [False, True]), (1, [True, False])])
 def test_a_causal_head_is_asked_for_what_it_could_see(direction: int, expected: list[bool]) -> None:
     heads = torch.tensor([[1, ROOT, 1]])

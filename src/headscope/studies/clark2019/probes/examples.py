@@ -104,16 +104,21 @@ class ExampleStage(Stage[Shown]):
         """The clearest heads for relations, and the best one for coreference."""
         shown: list[Shown] = []
         if "relation_accuracy_numerator" in result:
-            clear = clear_relations(result, setup.options["few"])
-            shown += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
+            clear: dict[tuple[int, int], BestHead] = {}  # of a head the relation it finds best
+            for row in clear_relations(result, setup.options["few"]):
+                clear.setdefault((row.layer, row.head), row)
+            shown += [_for_relation(setup, result, row) for row in [*clear.values()][:RELATIONS]]
         best = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
         if best is not None:
             layer = result["layer"].values.tolist().index(best.layer)
             head, right = name_in_paper(best.layer, best.head), best.accuracy.value
-            title = f"{head}: coreference\naccuracy {right:.2f}"
+            systems = result["coref_baseline"].sel(mention="all")
+            system = str(systems["system"].values[systems.values.argmax()]).replace("_", " ")
+            title = (
+                f"{head}: coreference\naccuracy {right:.2f}, {system}: {float(systems.max()):.2f}"
+            )
             shown.append(Shown(title, layer * setup.grid.heads + best.head))
-        # A relation under two names (poss, with and without the clitic) may be shown for one head.
-        return tuple(dict.fromkeys(shown))
+        return tuple(shown)
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Watching:
         """The search for the examples of a head."""

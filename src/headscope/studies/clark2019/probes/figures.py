@@ -147,12 +147,12 @@ FIGURES = (
     Figure(
         "figure05",
         "Best heads at work",
-        "Attention between words, for the relations that a head finds most clearly and for "
+        "Attention between words, for the heads that find a relation most clearly and for "
         "coreference: of the first sentences of the corpus with the relation the clearest, and "
         "one drawn at random. Orange: the attending words of the relation with their attention, "
         "and the words they should find; dotted where the head looks away. Accuracy over the whole "
-        "corpus, and of the best fixed offset. [CLS] and [SEP] are left out unless the option "
-        "figure5_special is set.",
+        "corpus, and of the best fixed offset, or of the best system without a network. [CLS] and "
+        "[SEP] are left out unless the option figure5_special is set.",
         ("figure5_weights",),
         draw_examples,
     ),

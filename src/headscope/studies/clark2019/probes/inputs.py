@@ -189,6 +189,8 @@ OPTIONS = (
            "cut: its first tokens as in the paper", choices=("all", "first", "cut")),
     Option("clitics", bool, False, "whether the prediction of 's counts for its possessor in `all` "
            "too, as in the paper's released notebook"),
+    Option("offsets_in_paper", bool, False, "whether the baseline tries offsets from -3 to +2 that "
+           "end at the first and last word, as the paper's released code does"),
     Option("every_relation", bool, False, "whether Table 1 has rows for root and punct"),
     Option("probes", bool, True, "whether the probes of Table 3 are trained"),
     Option("train", str, None, "corpus for the probes; four fifths of the documents if none"),

@@ -44,6 +44,7 @@ from headscope.text.sentence import ROOT
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 OFFSETS = (-3, -2, -1, 1, 2, 3)
+CLAMPED = 2  # the last offset of the released code, which takes the first or last word at the ends
 DIRECTION = Axis("direction", DIRECTIONS)
 OFFSET = Axis("offset", OFFSETS)
 SUMS = ("_se", "_numerator", "_denominator")  # of a share that is counted
@@ -128,6 +129,7 @@ class RelationAccuracy(Metric):
     classes: Classes
     is_causal: bool
     row: From = "mean"
+    is_clamped: bool = False  # whether offsets end at the sentence, as in the paper's released code
     name: str = "relations"
     measures: tuple[Measure, ...] = MEASURES
     needs_matrices: bool = True
@@ -147,7 +149,7 @@ class RelationAccuracy(Metric):
     def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
         """Count words, what can be scored, and the baselines."""
         gold = self._gold(batch)
-        counts = count_offsets(gold, self._scored(gold))
+        counts = count_offsets(gold, self._scored(gold), is_clamped=self.is_clamped)
         counts["arcs"] = counted_arcs(gold).sum(1)
         counts["arcs_of_neighbours"] = count_neighbours(gold)
         for name, values in counts.items():
@@ -243,33 +245,31 @@ def count_correct(
 
 
 def count_offsets(
-    gold: GoldTrees, scored: Bool[Tensor, "direction batch word"]
+    gold: GoldTrees, scored: Bool[Tensor, "direction batch word"], *, is_clamped: bool = False
 ) -> dict[str, Float[Tensor, "batch *item"]]:
     """Words per class, how many are scored, and how many the word at a fixed offset gets right.
 
-    Where the next word's prediction counts, the offset is from there.
+    Where the next word's prediction counts, the offset is from there. An offset that leads out of
+    the sentence is wrong, or if clamped its first or last word; then there is none of +3.
     """
-    by_itself = _offset_hits(gold, 0, gold.by_itself, scored)
-    by_next = _offset_hits(gold, 1, gold.by_next, scored)
+    shifts = torch.tensor(OFFSETS, device=gold.heads.device)[:, None]
+    hits: list[Tensor] = []
+    for answering, classes in ((0, gold.by_itself), (1, gold.by_next)):
+        position = torch.arange(gold.heads.shape[1], device=gold.heads.device) + answering
+        target = (position + shifts).expand(len(gold.heads), -1, -1)  # batch offset word
+        is_tried = shifts <= (CLAMPED if is_clamped else max(OFFSETS))
+        if is_clamped:
+            last = gold.words.sum(1)[:, None, None] - 1
+            target = target.clamp(min=0).minimum(last)
+        # A root is −1, which is also the place before the first word: it must not count as a hit.
+        heads = gold.heads[:, None]
+        is_hit = (heads == target) & (heads >= 0) & is_tried
+        hits.append(torch.einsum("dbw,bow,bwc->bdoc", scored.float(), is_hit.float(), classes))
     return {
         "words": torch.einsum("bw,bwc->bc", gold.words.float(), gold.classes),
         "scored": torch.einsum("dbw,bwc->bdc", scored.float(), gold.classes),
-        "offset_correct": by_itself + by_next,
+        "offset_correct": hits[0] + hits[1],
     }
-
-
-def _offset_hits(
-    gold: GoldTrees,
-    answering: int,
-    classes: Float[Tensor, "batch word class"],
-    scored: Bool[Tensor, "direction batch word"],
-) -> Float[Tensor, "batch direction offset class"]:
-    """Words whose governor is at an offset from the word that answers for them."""
-    position = torch.arange(gold.heads.shape[1], device=gold.heads.device) + answering
-    shifts = torch.tensor(OFFSETS, device=gold.heads.device)
-    # A root is −1, which is also the place before the first word: it must not count as a hit.
-    hits = ((gold.heads - position)[:, None] == shifts[:, None]) & (gold.heads >= 0)[:, None]
-    return torch.einsum("dbw,bow,bwc->bdoc", scored.float(), hits.float(), classes)
 
 
 def _class_counts(
