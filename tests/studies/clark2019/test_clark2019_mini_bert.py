@@ -12,9 +12,10 @@ from headscope.studies.clark2019.claims import some_look_at_next, some_look_at_p
 
 
 def test_the_study_names_the_previous_and_next_token_heads_of_mini_bert() -> None:
-    options: dict[str, Any] = {"sentences": 12, "max_tokens": 128, "untrained": False}
+    options: dict[str, Any] = {"gradients": False, "probes": False, "untrained": False}
+    options |= {"sentences": 12, "max_tokens": 128}
     corpus = hs.demo_corpus().select(range(300))
-    result = hs.study("clark2019", hs.load("mini-bert"), corpus, gradients=False, probes=False, **options)
+    result = hs.study("clark2019", hs.load("mini-bert"), corpus, **options)
     for offset, label, claim in (
         (-1, "previous", some_look_at_previous),
         (1, "next", some_look_at_next),
