@@ -193,7 +193,7 @@ def test_what_networks_of_random_weights_show_too_was_not_learned(
 
 
 def test_of_several_untrained_networks_the_nearest_to_the_claim_counts() -> None:
-    networks = [result([value] * GROUPS).result for value in (0.1, 0.3, 0.2)]
+    networks = [result([value] * GROUPS) for value in (0.1, 0.3, 0.2)]
     assert measure_untrained(claimed(), networks) == pytest.approx(0.3)
     assert measure_untrained(claimed(None, 0.5), networks) == pytest.approx(0.1)
     assert measure_untrained(claimed(None), networks) is None  # nothing is claimed

@@ -81,7 +81,7 @@ def test_what_it_costs_to_lose_a_head_stands_beside_its_sentence(tmp_path: Path)
     measured = result.assign(mean_replacement=(("layer", "head"), costs))
     losses = write_run(tmp_path / "losses", write_statements(measured, Statements()))
     cost = "Replaced by its mean, the loss rises by 0.2 nats per predicted token; the median head "
-    assert hs.heads(plain, losses)["cost"][0] == cost + "costs 0."
+    assert hs.heads(plain, losses)["cost"].tolist()[0] == cost + "costs 0."
     printed = CliRunner().invoke(app, ["heads", str(plain), str(losses)]).stdout.splitlines()
     assert printed[0].endswith(f"(98 % of its weight). {cost}costs 0.")
     assert set(hs.heads(plain)["cost"]) == {None}
