@@ -1,20 +1,25 @@
-"""Every aim on a GPU in one table: the statistics of vig2019 beside the plain forward pass.
+"""Every aim on a GPU in one run: statistics and whole studies beside the plain forward pass.
 
 python -m benchmarks.gpu_table
 python -m benchmarks.gpu_table --device cpu --tiny
 
-The plain pass (sdpa, no language-model head, evaluation mode) is measured twice: in batches of the
-study's own size, and in small ones, which have less padding. The first two lines are whole studies
-of sentences in memory (`benchmarks.gpu_study`); the next have their inputs on the device already
-(`benchmarks.gpu_lengths`). The last two are a small network on two cores of the CPU, everything
-from reading to the finished result (`benchmarks.study`), beside the network in evaluation mode and
-with dropout, as it was when the aim was set.
+First the statistics of vig2019. The plain pass (sdpa, no language-model head, evaluation mode) is
+measured twice: in batches of the study's own size, and in small ones, which have less padding. The
+first two lines are whole studies of sentences in memory (`benchmarks.gpu_study`); the next have
+their inputs on the device already (`benchmarks.gpu_lengths`).
+
+Then whole studies in bfloat16, with all files and where the seconds go (`benchmarks.studies`), and
+the method of HeadVis written plainly (`benchmarks.headvis`) beside luger2026. The last two lines
+are a small network on two cores of the CPU, everything from reading to the finished result
+(`benchmarks.study`), beside the network in evaluation mode and with dropout, as it was when the
+aim was set.
 """
 
 import argparse
 import gc
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -24,7 +29,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import gpu_lengths, gpu_study
+from benchmarks import gpu_lengths, gpu_study, headvis, studies
 from benchmarks import study as cpu_study
 from benchmarks.long_inputs import measure
 from headscope.engine import SHARD_SENTENCES_CUDA, default_batch_tokens
@@ -51,6 +56,7 @@ LINES = (
 )
 TINY_LINES = (Inputs(8, 40, "tiny", 2.0),)
 CPU_AIM, CORES = 1.15, 2
+PLAIN_INPUTS = 24  # that go through HeadVis' method, which takes as long for each
 
 
 def print_study(dtype: str, aim: float, sentences: list, options: argparse.Namespace) -> None:
@@ -114,6 +120,21 @@ def measure_cpu(sentences: int) -> list[float]:
     return [seconds for seconds, _ in cpu_study.measure(ways, 3).values()]
 
 
+def print_whole(shapes: list[str], device: str) -> None:
+    """Lines of the three studies with all files, and of HeadVis' method at the first shape."""
+    if gpu_study.MISSING:
+        print(f"Whole studies are not measured: {', '.join(gpu_study.MISSING)} missing.")
+        return
+    studies.print_shapes(shapes, list(studies.OPTIONS), device)
+    model = studies.make_model(shapes[0], device)
+    inputs = headvis.token_inputs(model, headvis.make_inputs(model, PLAIN_INPUTS))
+    headvis.run_plainly(model, inputs[:1])  # warm up
+    start = time.perf_counter()
+    headvis.run_plainly(model, inputs)
+    spent = time.perf_counter() - start
+    print(f"HeadVis written plainly on {shapes[0]}: {len(inputs) / spent:.1f} inputs a second")
+
+
 def print_line(
     name: str, same: float, small: float, found: tuple[float, float], aim: float
 ) -> None:
@@ -149,6 +170,7 @@ def main() -> None:
         print_inputs(line, options.device)
         if options.device == "cuda":
             torch.cuda.empty_cache()
+    print_whole(["tiny"] if options.tiny else ["gpt2", "llama-8b"], options.device)
     print_cpu(64 if options.tiny else 1024)
 
 

@@ -62,12 +62,13 @@ def run_plainly(model: Model, inputs: list[np.ndarray]) -> dict[tuple[int, int],
     found: dict[tuple[int, int], Sums] = {}
     for ids in inputs:
         with torch.inference_mode():
-            given = torch.from_numpy(ids)[None]
+            given = torch.from_numpy(ids)[None].to(model.device)
             made = model.network(input_ids=given, use_cache=False, output_attentions=True)
         for layer, weights in enumerate(made.attentions):
+            kept = weights[0].float().cpu().numpy()
             for head in range(weights.shape[1]):
                 sums = found.setdefault((layer, head), defaultdict(float))
-                reduce_head(weights[0, head].numpy(), ids.tolist(), sums)
+                reduce_head(kept[head], ids.tolist(), sums)
     return found
 
 
