@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Side = Literal["query", "key"]
 SIDES: tuple[Side, ...] = ("query", "key")
 SHOWN = 3  # parts that a sentence names
+TOGETHER = 2**31  # bytes of slopes of several numbers that are held at once
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,10 @@ class Reasons:
         self, vector: Float[Tensor, "width"], rest: Float[Tensor, "width"]
     ) -> Float[Tensor, "source width"]:
         """What every part brought into a vector of the only text."""
-        columns = [self._added(self._slopes(number))[:, 0] for number in vector]
+        of_one = sum(part.values.nbytes for part in self._frozen.written)
+        columns: list[Tensor] = []
+        for some in vector.split(max(1, TOGETHER // of_one)):
+            columns += self._added_to_each(some)
         parts = torch.stack(columns, dim=1)
         parts[-1] = widen(rest.detach())
         return parts.double().cpu()
@@ -254,6 +258,18 @@ class Reasons:
             return ()
         top = amounts.topk(min(SHOWN, len(amounts)))
         return tuple(zip(top.indices.tolist(), top.values.tolist(), strict=True))
+
+    def _added_to_each(self, numbers: Float[Tensor, "number"]) -> list[Float[Tensor, "source"]]:
+        """What everything that was written adds to some numbers, taken back in one go."""
+        leaves = [part.values for part in self._frozen.written]
+        if not numbers.requires_grad:
+            return [self._added([None] * len(leaves))[:, 0]] * len(numbers)
+        each = torch.eye(len(numbers), dtype=numbers.dtype, device=numbers.device)
+        slopes = torch.autograd.grad(
+            numbers, leaves, each, retain_graph=True, allow_unused=True, is_grads_batched=True
+        )
+        of_each = zip(*(s if s is not None else [None] * len(numbers) for s in slopes), strict=True)
+        return [self._added(of_number)[:, 0] for of_number in of_each]
 
     def _slopes(self, value: Tensor) -> list[Tensor | None]:
         """The derivative by everything that was written."""

@@ -115,7 +115,7 @@ class Collecting(LayerWork):
         """The evidence of all heads of these layers, as the content of a file."""
         setup, heads = self.setup, self.setup.model.heads
         with torch.inference_mode():
-            attention = self.look(self.pairs, layers)
+            attention = self.look(self.pairs.to(setup.model.device), layers)
             weights = Portraits(self.result).weights
             columns = slice(layers[0] * heads, (layers[-1] + 1) * heads)
             some = Weights(weights.queries[:, columns], weights.pairs[:, columns])
