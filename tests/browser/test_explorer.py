@@ -316,6 +316,36 @@ def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Vi
     expect(visit.at("#status")).to_have_text(f"{why.sentence}.")
 
 
+def test_a_head_is_switched_off_and_what_changes_stands_beside_another_head(visit: Visit) -> None:
+    visit.open("/text?text=A+cat+saw+the+dog.&kind=model")
+    visit.at("#without").fill("L0H1")
+    visit.at("#trace").click()
+    expected = tiny_model().trace("A cat saw the dog.", without=["L0H1"]).difference()
+    expect(visit.at("#difference .lead")).to_have_text(expected.sentence)
+    cell = visit.at(f"#d-cell-{expected.most}")
+    row, head = [*expected.change].index(expected.most.layer), expected.most.head
+    moved = float(cell.get_attribute("data-value") or "nan")
+    assert moved == pytest.approx(float(expected.moved[row, head]), abs=1e-4)
+    expect(visit.at("#difference .change-matrix")).to_have_count(2)
+    visit.watched.shot("explorer-without")
+    visit.at("#d-cell-L2H1").click()
+    expect(visit.at("#difference")).to_contain_text("Weights of L2H1 that change most")
+    shown = visit.at("#difference tbody").last.locator("tr").first.locator("td")
+    assert float(shown.nth(1).inner_text()) == pytest.approx(
+        expected.next_tokens[0].plain, abs=0.001
+    )
+    visit.at("#replacement-mean").check()
+    mean = tiny_model().trace("A cat saw the dog.", without=["L0H1"], replacement="mean")
+    expect(visit.at("#difference .lead")).to_have_text(mean.difference().sentence)
+    visit.open(visit.address())
+    expect(visit.at("#without")).to_have_value("L0H1")
+    expect(visit.at("#difference .lead")).to_have_text(mean.difference().sentence)
+    visit.at("#without").fill("L77H0")
+    visit.at("#trace").click()
+    expect(visit.at("#difference .note")).to_contain_text("has no head L77H0")
+    visit.watched.console[:] = [line for line in visit.watched.console if "422" not in line]
+
+
 def test_the_old_picture_is_dimmed_while_a_new_text_is_traced(visit: Visit) -> None:
     visit.open("/text?text=The+dog+ran.")
     expect(visit.at("#view .hs-token").first).to_be_visible()

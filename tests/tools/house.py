@@ -29,6 +29,7 @@ ORDER = (
 # Imports against the order: importing module, imported package, and why.
 AGAINST_THE_ORDER = {
     ("headscope.model.trace", "views"): "trace.head_view() is the public door to the views",
+    ("headscope.model.difference", "plots"): "a difference draws itself",
 }
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
@@ -45,6 +46,7 @@ LAZY_PACKAGES = {"cli"}
 LAZY_DOORS = {
     ("headscope.model.trace", "headscope.views"): "the public door to the views",
     ("headscope.model.trace", "headscope.model.stored"): "which makes traces itself",
+    ("headscope.model.difference", "headscope.plots.difference"): "imports matplotlib",
     (
         "headscope.model.loading.source",
         "headscope.model.loading.load",

@@ -5,7 +5,7 @@ import re
 import signal
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from msgspec import structs
 
 from headscope.errors import HeadscopeError
 from headscope.explorer.wire import Limits, ModelFacts, RefusedError, TextRequest
+from headscope.head import Head
 from headscope.views import window
 from headscope.views.kinds import kind_of
 from headscope.views.payload import Payload
@@ -23,6 +24,7 @@ from headscope.wording import counted
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from headscope.model.difference import Difference
     from headscope.model.model import Model
     from headscope.model.trace import Trace
     from headscope.views import View
@@ -81,14 +83,19 @@ def answer(model: "Model", request: TextRequest, limits: Limits) -> Traced:
 def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:
     """Trace the text and pack its view; of a long text the header and the blocks asked for."""
     if not check_size(model, request, limits):
-        same_text = structs.replace(request, kind="", layer=None, head=None, blocks=None, why=None)
+        same_text = structs.replace(
+            request, kind="", layer=None, head=None, blocks=None, why=None, difference=False
+        )
+        if request.difference:
+            found = _difference_once(model, same_text)
+            return Payload({"difference": say_difference(found, request.layer, request.head)}, ())
         trace = _trace_once(model, same_text)
         if request.why is None:
             return _view(trace, request).payload
         layer, head, query, key = request.why
         return Payload({"why": trace.why(layer, head, query, key).sentence}, ())
-    if request.why is not None:
-        raise RefusedError(422, "This text is too long to say why; shorten it.")
+    if request.why is not None or request.difference:
+        raise RefusedError(422, "This text is too long to take scores apart; shorten it.")
     trace = layerwise(model, lambda layer: _trace(model, request, [layer]))
     payload = _view(trace, request).payload
     return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
@@ -102,10 +109,46 @@ def _trace(model: "Model", request: TextRequest, layers: list[int] | None = None
         target=request.target,
         generate=request.generate,
         layers=layers,
+        without=request.without,
+        replacement=request.replacement,
     )
 
 
 _trace_once = lru_cache(maxsize=1)(_trace)  # head, model and neuron view of a text share its trace
+
+
+@lru_cache(maxsize=1)
+def _difference_once(model: "Model", request: TextRequest) -> "Difference":
+    return _trace_once(model, request).difference()
+
+
+def say_difference(difference: "Difference", layer: int | None, head: int | None) -> dict[str, Any]:
+    """What the pages show of a text without some heads; one head's weights, or the most changed."""
+    shown = difference.most if layer is None or head is None else Head(layer, head)
+    place, number = shown
+    if place not in difference.change or not 0 <= number < len(difference.change[place]):
+        raise RefusedError(422, f"There is no head {shown}.")
+    control = difference.control_change
+    compared = difference.control_moved
+    return {
+        "sentence": difference.sentence,
+        "without": [*map(str, difference.without)],
+        "control": [*map(str, difference.control)],
+        "layers": [*difference.change],
+        "moved": difference.moved.round(4).tolist(),
+        "control_moved": None if compared is None else compared.round(4).tolist(),
+        "tokens": difference.labels,
+        "head": str(shown),
+        "plain": _rounded(difference.plain[place][number]),
+        "change": _rounded(difference.change[place][number]),
+        "control_change": None if control is None else _rounded(control[place][number]),
+        "next_tokens": [asdict(token) for token in difference.next_tokens],
+        "no_next_tokens": difference.no_next_tokens,
+    }
+
+
+def _rounded(weights: "Tensor") -> list[list[float]]:
+    return weights.double().numpy().round(4).tolist()
 
 
 def parse_chat(text: str) -> list[dict[str, str]]:

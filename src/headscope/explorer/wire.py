@@ -79,6 +79,10 @@ class TextRequest(Struct, frozen=True, forbid_unknown_fields=True):
     chat: bool = False  # the text is a chat: "user: …" begins a message
     # Layer, head, query and key: say why instead of showing a view.
     why: Annotated[list[int], _described(minItems=4, maxItems=4)] | None = None
+    # Heads that are switched off, such as L4H2: their output is zero, or its mean over the text.
+    without: Annotated[tuple[str, ...], _described(maxItems=LIMITS.blocks)] = ()
+    replacement: Literal["zero", "mean"] = "zero"
+    difference: bool = False  # say what changes without them instead of showing a view
 
 
 def read_request(body: bytes) -> TextRequest:
@@ -124,6 +128,12 @@ def check_request(request: TextRequest, limits: Limits) -> None:
     if request.why is not None and len(request.why) != 4:
         raise RefusedError(
             422, f"why has {len(request.why)} numbers; give layer, head, query and key."
+        )
+    if request.difference and not request.without:
+        raise RefusedError(422, "No head is switched off; name one, such as L0H1.")
+    if len(request.without) > limits.blocks:
+        raise RefusedError(
+            422, f"{len(request.without)} heads are switched off; the most is {limits.blocks}."
         )
     if len(request.blocks or ()) > limits.blocks:
         raise RefusedError(

@@ -116,7 +116,7 @@ def trace(
         bos=bos,
         word_pieces=marks_word_pieces(model.tokenizer),
         without=removed,
-        live=None if removed else LiveInputs(model, batch),
+        live=LiveInputs(model, batch, replacement),
     )
 
 

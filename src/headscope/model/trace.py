@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headscope.model.attention import Stack
+    from headscope.model.difference import Difference
     from headscope.model.inputs.frame import Bos
     from headscope.model.why import LiveInputs, Why
     from headscope.views import View
@@ -296,11 +297,28 @@ class Trace:
 
         See `headscope.model.why`. It takes the model, so a stored trace cannot say it.
         """
+        live = self._live("ask why")
+        if self.without:
+            names = ", ".join(map(str, self.without))
+            raise ModelError(f"This trace is without {names}; trace the text with all heads.")
+        return live.explain(self.stack(stack), Head(layer, head), query, key)
+
+    def difference(self, *, seed: int = 0) -> Difference:
+        """What changes without the heads that were switched off, beside other heads of the layer.
+
+        See `headscope.model.difference`. The others are drawn at random, by `seed`.
+        """
+        if not self.without:
+            raise ModelError("No head is switched off in this trace; trace the text with without=.")
+        live = self._live("compare it")
+        return live.difference(self.default.queries.labels, self.without, seed)
+
+    def _live(self, purpose: str) -> LiveInputs:
         if self.live is None:
             raise ModelError(
-                f"This trace is without its model, {self.model}; trace the text again to ask why."
+                f"This trace is without its model, {self.model}; trace the text again to {purpose}."
             )
-        return self.live.explain(self.stack(stack), Head(layer, head), query, key)
+        return self.live
 
     def shares(self, spans: Sequence[Span] | None = None, **options: Any) -> Shares:
         """Which span looks at which, by layer and head; see `headscope.views.shares`."""

@@ -27,6 +27,8 @@ from torch import Tensor
 from headscope.errors import ModelError
 from headscope.head import Head
 from headscope.model.attention import MASKED, LayerAttention, Stack, bias, widen
+from headscope.model.capture.changes import Replacement
+from headscope.model.difference import Difference, find_difference
 from headscope.model.frozen import Kind, Written
 
 if TYPE_CHECKING:
@@ -176,6 +178,7 @@ class LiveInputs:
 
     model: "Model"
     batch: "Batch"
+    replacement: Replacement = "zero"
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -184,6 +187,10 @@ class LiveInputs:
         """Why a head of this text looks from one token at another."""
         labels = (stack.queries.labels, stack.keys.labels)
         return explain(self.model, self.batch, labels, head, query, key, stack=stack.name)
+
+    def difference(self, labels: Sequence[str], without: Sequence[Head], seed: int) -> Difference:
+        """What changes in this text without some heads."""
+        return find_difference(self.model, self.batch, labels, without, self.replacement, seed)
 
 
 class Reasons:

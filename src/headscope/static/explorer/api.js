@@ -8,6 +8,7 @@ import { isSite } from "./home.js";
 
 /**
  * @import { Header } from "../kinds/shared/data.js"
+ * @import { Difference } from "../pages/difference.js"
  * @import { Answers, Session, TextRequest } from "./types.js"
  */
 
@@ -132,6 +133,17 @@ export async function askBlocks(request, blocks) {
 export async function askWhy(request) {
   const { header } = await askTrace(request);
   return `${/** @type {{why: string}} */ (/** @type {unknown} */ (header)).why}.`;
+}
+
+/**
+ * What changes in a text without some heads.
+ * @param {TextRequest} request
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Difference>}
+ */
+export async function askDifference(request, signal) {
+  const { header } = await askTrace({ ...request, difference: true }, signal);
+  return /** @type {{difference: Difference}} */ (/** @type {unknown} */ (header)).difference;
 }
 
 /** @param {ArrayBuffer} buffer @returns {{header: Header, blocks: Uint8Array[]}} */

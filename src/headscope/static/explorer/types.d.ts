@@ -103,7 +103,7 @@ export interface Profile {
   pooled: boolean;
 }
 
-/** The number that a slice is held against, and what it is in words. */
+/** The number that a slice is compared with, and what it is in words. */
 export interface BaselineValue {
   value: number;
   means: string;
@@ -524,6 +524,9 @@ export interface TextRequest {
   blocks?: number[] | null;
   chat?: boolean;
   why?: number[] | null;
+  without?: string[];
+  replacement?: "mean" | "zero";
+  difference?: boolean;
 }
 
 /** What is sent, by its address below /api/. */

@@ -6,6 +6,7 @@ import { counted } from "../ui/format.js";
 import { sentences } from "../explorer/messages.js";
 import { change, here } from "../explorer/place.js";
 import { button, segments } from "../explorer/controls.js";
+import { DifferenceHost } from "./difference.js";
 import { pageTitle } from "./parts.js";
 import { EXAMPLE, field, ViewHost } from "./viewhost.js";
 
@@ -68,7 +69,23 @@ function makeForm(context) {
     kind = /** @type {keyof typeof KINDS} */ (chosen);
     void run();
   });
+  const without = h("input", {
+    id: "without",
+    type: "text",
+    value: params.without ?? "",
+    size: 12,
+  });
+  without.placeholder = "such as L4H2";
+  const replacements = { zero: "zeroed", mean: "at their mean" };
+  let replacement = /** @type {keyof typeof replacements} */ (
+    params.replacement === "mean" ? "mean" : "zero"
+  );
+  const replaced = segments("replacement", "What they write", replacements, replacement, (one) => {
+    replacement = /** @type {keyof typeof replacements} */ (one);
+    if (without.value.trim()) void run();
+  });
   const host = new ViewHost({ class: "view card", id: "view" });
+  const changes = new DifferenceHost(context.room);
   const run = () => {
     const wanted = {
       text: text.area.value,
@@ -77,10 +94,18 @@ function makeForm(context) {
       generate: Number(generate.value) || 0,
       kind,
       chat: chat.checked,
+      without: without.value.split(/[\s,]+/).filter(Boolean),
+      replacement,
     };
     const count = String(wanted.generate);
-    const others = { chat: wanted.chat ? "1" : null, generate: count === written ? null : count };
+    const others = {
+      chat: wanted.chat ? "1" : null,
+      generate: count === written ? null : count,
+      without: wanted.without.join(" ") || null,
+      replacement: replacement === "mean" ? replacement : null,
+    };
     change({ ...wanted, ...others }, { replace: true, quiet: true });
+    void changes.show(wanted);
     return host.show(wanted, { address: true });
   };
   const asChat = h(
@@ -96,6 +121,8 @@ function makeForm(context) {
     kinds,
     model.chat && asChat,
     (translates || model.causal) && h("div", { class: "control" }, label, generate),
+    h("div", { class: "control" }, h("label", { for: "without" }, "Without heads"), without),
+    replaced,
     button("Trace", { type: "submit", class: "button primary", id: "trace" }),
     h("span", { class: "faint hint" }, "Ctrl-Enter traces"),
   );
@@ -118,11 +145,12 @@ function makeForm(context) {
   });
   let left = false;
   return {
-    node: h("div", {}, form, host.el),
+    node: h("div", {}, form, host.el, changes.el),
     ready: () => void whenLoaded(context, host, () => left, run),
     leave: () => {
       left = true;
       host.leave();
+      changes.leave();
     },
   };
 }
