@@ -68,21 +68,42 @@ def written_by_head(model: Model, layer: int, head: int) -> Tensor:
     return seen.weights[0, head] @ seen.value[0, head // groups] @ output_part(model, layer, head)
 
 
+def written_by_module(model: Model, layer: int | None) -> Tensor:
+    """What the MLP of a layer writes, or the embedding where no layer is given."""
+    network: Any = model.network
+    if "GPT2" in type(network).__name__:
+        inner = network.transformer
+        module = inner.wte if layer is None else inner.h[layer].mlp
+    else:
+        inner = network.model
+        module = inner.embed_tokens if layer is None else inner.layers[layer].mlp
+    outputs: list[Tensor] = []
+    handle = module.register_forward_hook(lambda *call: outputs.append(call[-1][0]))
+    seen_layers(model)
+    handle.remove()
+    return outputs[0]
+
+
 @each_model
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=24, deadline=None)
 @given(data=st.data())
 def test_a_part_of_the_key_is_what_the_score_loses_if_it_is_not_written_there(
     kind: str, data: st.DataObject
 ) -> None:
-    """A plain loop: the network runs with the head's output taken away from the key side alone."""
+    """A plain loop: the network runs with one output taken away from the key side alone."""
     model = MODELS[kind]()
     last = model.layers - 1
     head, other = (data.draw(st.integers(0, model.heads - 1)) for _ in range(2))
     earlier = data.draw(st.integers(0, last - 1))
+    part = data.draw(st.sampled_from([f"L{earlier}H{other}", f"MLP {earlier}", "embedding"]))
     query = data.draw(st.integers(0, len(model.encode(TEXT)) - 1))
     key = data.draw(st.integers(0, query))
     with torch.no_grad():
-        taken = through_norm(model, last, written_by_head(model, earlier, other))
+        if part.startswith("L"):
+            written = written_by_head(model, earlier, other)
+        else:
+            written = written_by_module(model, earlier if part != "embedding" else None)
+        taken = through_norm(model, last, written)
         plain, without = (
             seen_layers(model, change)[last] for change in (None, (first_norm(model, last), taken))
         )
@@ -93,9 +114,7 @@ def test_a_part_of_the_key_is_what_the_score_loses_if_it_is_not_written_there(
     scores = [plain.scaling * float(plain.query[0, head, query] @ part) for part in keys]
     why = model.trace(TEXT).why(last, head, query, key)
     assert why.score == pytest.approx(scores[0], rel=1e-4, abs=1e-4)
-    assert why.key_parts[f"L{earlier}H{other}"] == pytest.approx(
-        scores[0] - scores[1], rel=1e-3, abs=1e-3
-    )
+    assert why.key_parts[part] == pytest.approx(scores[0] - scores[1], rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.parametrize("make", [*MODELS.values(), bidirectional_model])

@@ -222,20 +222,16 @@ class Reasons:
         else:
             varied, rest, other = queries, bare_queries, weighting @ widen(keys.detach())
         other = _scaling(call) * other
-        slopes = self._slopes((widen(varied) * other).sum())
-        added = self._added(slopes)
-        added[-1] = (widen(rest) * other).sum((1, 2))
-        return slopes, added
+        slopes, added = self._taken_apart((widen(varied) * other).sum()[None])
+        added[0, :, -1] = (widen(rest) * other).sum((1, 2))
+        return [None if slope is None else slope[0] for slope in slopes], added[0].T
 
     def vectors(
         self, vector: Float[Tensor, "width"], rest: Float[Tensor, "width"]
     ) -> Float[Tensor, "source width"]:
         """What every part brought into a vector of the only text."""
-        of_one = sum(part.values.nbytes for part in self._frozen.written)
-        columns: list[Tensor] = []
-        for some in vector.split(max(1, TOGETHER // of_one)):
-            columns += self._added_to_each(some)
-        parts = torch.stack(columns, dim=1)
+        most = max(1, TOGETHER // sum(part.values.nbytes for part in self._frozen.written))
+        parts = torch.cat([self._taken_apart(some)[1][:, 0] for some in vector.split(most)]).T
         parts[-1] = widen(rest.detach())
         return parts.double().cpu()
 
@@ -266,39 +262,33 @@ class Reasons:
         top = amounts.topk(min(SHOWN, len(amounts)))
         return tuple(zip(top.indices.tolist(), top.values.tolist(), strict=True))
 
-    def _added_to_each(self, numbers: Float[Tensor, "number"]) -> list[Float[Tensor, "source"]]:
-        """What everything that was written adds to some numbers, taken back in one go."""
-        leaves = [part.values for part in self._frozen.written]
-        if not numbers.requires_grad:
-            return [self._added([None] * len(leaves))[:, 0]] * len(numbers)
-        each = torch.eye(len(numbers), dtype=numbers.dtype, device=numbers.device)
+    def _taken_apart(
+        self, values: Float[Tensor, "value"]
+    ) -> tuple[Sequence[Tensor | None], Float[Tensor, "value batch source"]]:
+        """The slopes of some values by everything that was written, and slope × what was written.
+
+        They are summed over all tokens of each text.
+        """
+        written, weights = self._frozen.written, self._frozen.calls[0].weights
+        shape = (len(values), len(weights), len(self.sources))
+        total = torch.zeros(shape, device=weights.device)
+        if not values.requires_grad:
+            return [None] * len(written), total
+        each = torch.eye(len(values), dtype=values.dtype, device=values.device)
         slopes = torch.autograd.grad(
-            numbers, leaves, each, retain_graph=True, allow_unused=True, is_grads_batched=True
-        )
-        of_each = zip(*(s if s is not None else [None] * len(numbers) for s in slopes), strict=True)
-        return [self._added(of_number)[:, 0] for of_number in of_each]
-
-    def _slopes(self, value: Tensor) -> list[Tensor | None]:
-        """The derivative by everything that was written."""
-        leaves = [part.values for part in self._frozen.written]
-        if not value.requires_grad:
-            return [None] * len(leaves)
-        return list(torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True))
-
-    def _added(self, slopes: Sequence[Tensor | None]) -> Float[Tensor, "source batch"]:
-        """Slope × value of everything that was written, over all tokens of each text."""
-        weights = self._frozen.calls[0].weights
-        total = torch.zeros(len(self.sources), len(weights), device=weights.device)
-        for part, slope, numbers in zip(self._frozen.written, slopes, self._numbers, strict=True):
+            values, [part.values for part in written], each,
+            retain_graph=True, allow_unused=True, is_grads_batched=True,
+        )  # fmt: skip
+        for part, slope, numbers in zip(written, slopes, self._numbers, strict=True):
             if slope is None:
                 continue
             products = widen(slope) * widen(part.values.detach())
-            if part.kind == "head":  # batch token head width
-                added = products.sum((1, 3)).T
+            if part.kind == "head":  # value batch token head width
+                added = products.sum((2, 4))
             else:  # some networks lay the tokens of all texts in one row
-                added = products.reshape(len(weights), -1).sum(1)[None]
-            total[numbers] += added.to(total.device)
-        return total
+                added = products.reshape(*shape[:2], -1).sum(-1, keepdim=True)
+            total[..., numbers[0] : numbers[-1] + 1] += added.to(total.device)
+        return slopes, total
 
 
 def source_names(model: "Model") -> tuple[str, ...]:
