@@ -68,7 +68,7 @@ class EvidenceStage(LayerStage):
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
         """Some layers each; none where there are no portraits."""
-        return split_layers(setup.grid) if PORTRAIT in result else ()
+        return split_layers(setup.grid, setup.model.device) if PORTRAIT in result else ()
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Collecting":
         """What is done to some layers."""

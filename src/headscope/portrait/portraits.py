@@ -151,7 +151,7 @@ class Portraits(Mapping[str, Portrait]):
         pairs = Pairs.of(self._texts(model, corpus), self.vocabulary).to(model.device)
         groups = torch.from_numpy(pairs.row_groups).to(model.device)
         sums: dict[str, list[torch.Tensor]] = {"total": [], "rest": [], "gain": [], "gain_rest": []}
-        for layers in split_layers(grid):
+        for layers in split_layers(grid, model.device):
             heads = slice(layers[0] * model.heads, (layers[-1] + 1) * model.heads)
             with torch.inference_mode():
                 shown = attention_of(model, pairs, layers, TOKENS)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import torch
+
 from headscope.engine.forward import Allowance
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
@@ -19,7 +21,7 @@ from headscope.portrait.pairs import Attention, Pairs, attention_of
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import PARTS, Text, draw_texts
 
-HEADS = 64  # of a piece, at most, but for a layer that has more
+HEADS, HEADS_CUDA = 64, 512  # of a piece, at most, but for a layer that has more
 TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
 RECOGNISED = 60  # texts that heads are recognised from
 
@@ -52,10 +54,10 @@ class Sample:
         return list(sentences or scored)[:RECOGNISED]
 
 
-def split_layers(grid: Grid) -> list[Layers]:
-    """The places of all layers, some at a time."""
+def split_layers(grid: Grid, device: torch.device) -> list[Layers]:
+    """The places of all layers, some at a time; more on a GPU, where a pass costs next to none."""
     layers, heads = grid.shape
-    size = max(1, HEADS // heads)
+    size = max(1, (HEADS_CUDA if device.type == "cuda" else HEADS) // heads)
     return [tuple(range(at, min(at + size, layers))) for at in range(0, layers, size)]
 
 

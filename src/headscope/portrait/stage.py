@@ -81,7 +81,9 @@ class PortraitStage(LayerStage):
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
         """Some layers each; none where there is no portrait."""
-        return split_layers(setup.grid) if why_no_portrait(setup) is None else ()
+        if why_no_portrait(setup) is not None:
+            return ()
+        return split_layers(setup.grid, setup.model.device)
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Drawing":
         """What is done to some layers."""
