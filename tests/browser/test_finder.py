@@ -88,7 +88,7 @@ def test_a_condition_is_added_changed_and_removed(visit: Visit, vig: xr.Dataset)
 
 
 def test_what_is_broken_in_an_address_is_left_out(visit: Visit) -> None:
-    broken = "where=nothing>%3D1;%25E0%25>%3D2;entropy>%3Dx;;&x=%25&columns=,%25E0,a&color=zz"
+    broken = "where=nothing>%3D1;%25E0%25>%3D2;entropy>%3Dx;;&x=%25&color=zz"
     visit.open(f"/finder?run=vig&{broken}")
     assert len(points(visit)) == 16
     expect(visit.at(".condition")).to_have_count(0)
@@ -141,24 +141,6 @@ def test_the_keyboard_goes_from_head_to_head(visit: Visit, vig: xr.Dataset) -> N
     assert f"head={names[1]}" in visit.address()
 
 
-def test_a_rectangle_becomes_conditions(visit: Visit, vig: xr.Dataset) -> None:
-    visit.open("/finder?run=vig&x=distance&y=entropy")
-    visit.at(".scatter").scroll_into_view_if_needed()
-    box = visit.at(".scatter").bounding_box()
-    assert box is not None
-    mouse = visit.page.mouse
-    mouse.move(box["x"] + 70, box["y"] + 20)
-    mouse.down()
-    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 60, steps=3)
-    mouse.up()
-    visit.wait()
-    expect(visit.at(".condition")).to_have_count(4)
-    kept = points(visit)
-    assert 0 < len(kept) < 16
-    most = float(visit.at("#where-1-value").input_value())
-    assert all(float(vig["distance"][int(n[1]), int(n[3])]) <= most for n in kept)
-
-
 def test_r_is_pearsons_for_few_and_many_heads(visit: Visit, vig: xr.Dataset) -> None:
     script = """async pairs => {
       const { pearson } = await import("/static/charts/relation.js");
@@ -179,10 +161,10 @@ def test_r_is_pearsons_for_few_and_many_heads(visit: Visit, vig: xr.Dataset) -> 
     expect(visit.at("#correlation")).to_contain_text(f"r = {r:.3f}")
 
 
-def test_columns_are_added_sorted_and_kept_in_the_address(visit: Visit, vig: xr.Dataset) -> None:
-    visit.open("/finder?run=vig&columns=entropy")
-    visit.choose("column", "pos_to")
-    visit.choose("column-tag", "VERB")
+def test_what_is_asked_for_is_a_column_that_sorts_and_stays_in_the_address(
+    visit: Visit, vig: xr.Dataset
+) -> None:
+    visit.open("/finder?run=vig&x=entropy&y=pos_to~VERB")
     visit.page.get_by_role("button", name="Attention to a tag: VERB").last.click()
     values = vig["pos_to"].sel(tag="VERB").values
     best = np.unravel_index(np.argmax(values), values.shape)

@@ -48,7 +48,7 @@ def test_the_first_page_names_every_head_and_counts_names(visit: Visit) -> None:
     expect(visit.at("#map-L0H0")).to_have_attribute("aria-label", "L0H0, previous token 50\u202f%")
     expect(visit.at("#map-L0H0 .name")).to_have_text("previous token")
     expect(visit.at("#map-L1H1 .share")).to_have_text("")  # it has no name
-    expect(visit.at(".map-summary")).to_contain_text("2 have no name yet")
+    expect(visit.at(".summary-line")).to_contain_text("2 have no name yet")
     chips = visit.at(".role-chip").all_inner_texts()
     assert [chip.split("\n")[0].rstrip("0123456789 ") for chip in chips] == [
         "previous token", "after the same", "verb → object", "first token", "evenly", "unnamed",
@@ -200,7 +200,7 @@ def test_runs_of_one_model_are_compared_as_maps_with_what_changed(visit: Visit) 
     expect(visit.at("#a")).to_have_value("told")
     expect(visit.at("#b")).to_have_value("later")
     expect(visit.at(".map-pair .map-cell")).to_have_count(32)
-    expect(visit.at("#changes")).to_contain_text("0 heads of 16 are called otherwise")
+    expect(visit.at(".summary-line")).to_contain_text("0 heads of 16 are called otherwise")
     expect(visit.at(".fold table").first).to_be_hidden()
     visit.at("#map-second-L1H2").click()
     expect(visit.at(".title h1")).to_have_text("Head L1H2")

@@ -105,20 +105,6 @@ def test_a_card_lists_what_the_head_attends_to_and_from(
     }
 
 
-def test_a_card_says_which_stored_rows_name_the_head_and_why_it_was_chosen(
-    visitor: TestClient, clark: xr.Dataset
-) -> None:
-    said = read_statements(clark)
-    [table] = said.tables
-    name = str(table.rows[0]["head"]).split(" ")[0]
-    card = visitor.get(f"/api/runs/clark/heads/{name}").json()
-    rows = [row["relation"] for row in table.rows if str(row["head"]).split(" ")[0] == name]
-    assert [one["row"] for one in card["mentions"]] == rows
-    [choice] = said.choices
-    chosen = visitor.get(f"/api/runs/clark/heads/L{choice.layer}H{choice.head}").json()
-    assert [one["why"] for one in chosen["choices"]] == [choice.why]
-
-
 def test_the_nearest_heads_are_those_that_diverge_least(
     visitor: TestClient, clark: xr.Dataset
 ) -> None:

@@ -62,28 +62,35 @@ def choose(firefox: Firefox, label: str, value: str) -> None:
     )
 
 
-def click(firefox: Firefox, selector: str, number: int = 0) -> None:
-    firefox.run("document.querySelectorAll(given[0])[given[1]].click()", selector, number)
-
-
 @pytest.mark.parametrize("how", FRAMES)
 def test_layer_heads_and_theme(firefox: Firefox, trace: Any, how: str, tmp_path: Path) -> None:
     show(firefox, trace.head_view(layer=4, heads=[0, 1], hide=(), mass=1.0), how, tmp_path)
     choose(firefox, "Layer", "5")
     drawn = {(one["head"], one["query"], one["key"]): one["weight"] for one in lines(firefox)}
     assert drawn[1, 9, 4] == pytest.approx(float(trace.weights[5][1, 9, 4]), abs=1e-5)
-    click(firefox, "[data-number='0']")
+    firefox.click("[data-number='0']")
     assert {one["head"] for one in lines(firefox)} == {1}
-    click(firefox, "[role=radio][data-value=dark]")
+    firefox.click("[role=radio][data-value=dark]")
     assert firefox.run(DRAWN)["paper"] == "#14181d"
     firefox.shot(ARTEFACTS / f"firefox-head-{how}.png")
+
+
+@pytest.mark.parametrize("how", FRAMES)
+def test_pointing_at_a_token_leaves_its_lines(
+    firefox: Firefox, trace: Any, how: str, tmp_path: Path
+) -> None:
+    show(firefox, trace.head_view(layer=4, heads=[0, 1], hide=(), mass=1.0), how, tmp_path)
+    firefox.hover("[data-side='q'] .hs-token", 9)
+    assert {one["query"] for one in lines(firefox)} == {9}
+    assert "looks at these tokens" in firefox.text(".hs-readout")
+    assert f"{float(trace.weights[4][0, 9, 0]):.3f}" in firefox.run(DRAWN)["texts"]
 
 
 @pytest.mark.parametrize("how", FRAMES)
 def test_a_head_is_enlarged(firefox: Firefox, trace: Any, how: str, tmp_path: Path) -> None:
     view = trace.model_view(layer=4, head=0, enlarged=False, hide=(), mass=1.0)
     show(firefox, view, how, tmp_path)
-    click(firefox, ".hs-thumb", 20)
+    firefox.click(".hs-thumb", 20)
     drawn = {(one["query"], one["key"]): one["weight"] for one in lines(firefox)}
     assert drawn[9, 4] == pytest.approx(float(trace.weights[2][4, 9, 4]), abs=1e-5)
     firefox.shot(ARTEFACTS / f"firefox-model-{how}.png")

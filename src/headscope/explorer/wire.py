@@ -314,7 +314,7 @@ class HeadPortrait(Struct, frozen=True):
 
 
 class MappedHead(Struct, frozen=True):
-    """A head's place on the map."""
+    """A head's place among those that are alike."""
 
     name: str
     layer: int
@@ -325,7 +325,7 @@ class MappedHead(Struct, frozen=True):
 
 
 class Clusters(Struct, frozen=True):
-    """The map of heads."""
+    """Heads by how alike they are."""
 
     heads: list[MappedHead]
     behaviours: list[Behaviour]
@@ -354,6 +354,7 @@ class StoredTable(Struct, frozen=True):
 class Said(Struct, frozen=True):
     """The tables, judged claims and chosen heads that are stored with a run."""
 
+    tally: str  # how many of the claims hold
     tables: list[StoredTable]
     findings: list[JudgedClaim]
     choices: list[Choice]
@@ -500,14 +501,6 @@ class Exemplar(Struct, frozen=True):
     rtl: bool
 
 
-class Mention(Struct, frozen=True):
-    """A row of a stored table that names the head."""
-
-    table: str
-    row: str
-    column: str
-
-
 class Bin(Struct, frozen=True):
     """A bar of a histogram: from `low`, which is included, to below `high`."""
 
@@ -547,8 +540,6 @@ class Card(Struct, frozen=True):
     measures: list[Line]
     groups: list[Group]
     histograms: list[Histogram]
-    mentions: list[Mention]
-    choices: list[Choice]
     nearest: Neighbours
     feeds: list[Feed]  # largest first; none where the run has no composition
     cost: str | None  # what the loss says without the head, in a sentence

@@ -45,7 +45,7 @@ from headscope.results.measure import (
     select,
 )
 from headscope.results.replicates import margin_of
-from headscope.results.statements import Table
+from headscope.results.statements import Table, tally
 from headscope.results.tables import MEASURE_KINDS, Column
 
 TELLING = 10  # tokens of a head that the search knows
@@ -86,7 +86,8 @@ def said(opened: OpenRun) -> sent.Said:
     """The tables, judged claims and chosen heads that are stored with the run."""
     statements = opened.statements
     tables = [stored(opened.data, table) for table in statements.tables]
-    return sent.Said(tables, list(statements.findings), list(statements.choices))
+    claims = list(statements.findings)
+    return sent.Said(tally(claims), tables, claims, list(statements.choices))
 
 
 def summary(opened: OpenRun) -> sent.RunSummary:

@@ -25,7 +25,6 @@ from headscope.results.measure import GRID, heads_of, measure_of, number, plain_
 from headscope.results.ranks import check_heads
 from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
 from headscope.results.replicates import margin_of
-from headscope.results.statements import Statements
 from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
 Made = TypeVar("Made", bound=Struct)
@@ -54,8 +53,6 @@ def card(opened: OpenRun, name: str) -> sent.Card:
         measures=[_line(data, each, head) for few in listed for each in few],
         groups=[group for many in drawn for group in _groups(data, many, head)],
         histograms=histograms(data, head),
-        mentions=list(_mentions(opened.statements, str(head))),
-        choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
         nearest=nearest_heads(opened, head),
         feeds=[_feed(feed) for side in SIDES for feed in fed_by(data, head, side)],
         cost=cost_sentence(data, head),
@@ -136,16 +133,6 @@ def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator
             enough=ENOUGH,
             bars=[bar for bar in bars if bar is not None],
         )
-
-
-def _mentions(statements: Statements, name: str) -> Iterator[sent.Mention]:
-    """The rows of stored tables that name the head in any column but their first."""
-    for table, row in [(each, row) for each in statements.tables for row in each.rows]:
-        first, *others = table.columns
-        for column in others:
-            if column.kind == "head" and str(row[column.name]).split(" ")[0] == name:
-                row_name = plain_label(str(row[first.name]))
-                yield sent.Mention(table.title, row_name, plain_label(column.name))
 
 
 def _closest(own: str, names: list[str], distances: np.ndarray) -> list[sent.Neighbour]:

@@ -17,11 +17,6 @@ export function at(scale, value) {
   );
 }
 
-/** @param {Scale} scale @param {number} place @returns {number} */
-export function valueAt(scale, place) {
-  return scale.low + ((place - scale.from) / (scale.to - scale.from)) * (scale.high - scale.low);
-}
-
 /**
  * @param {number[]} values
  * @param {boolean} [zero]  include zero

@@ -34,7 +34,8 @@ const ITSELF = REACH + 1; // the place of the query among the bars
 const HEIGHT = 46;
 const GAP = 0.6; // between the null tokens and the others, in bars
 const AXIS = 26; // pixels of the names of layers
-const [WIDE, NARROW] = [88, 52]; // pixels of a cell with a name in one line, in two lines
+// Pixels of a cell with a name in one line, beside its bars, in two lines.
+const [WIDE, BESIDE, NARROW] = [88, 72, 52];
 const ROOM = 600; // pixels that all layers together should take
 const TALL = 16; // layers beyond which names stand beside the bars
 const SOON = 400; // cells beyond which the bars follow the first frame
@@ -122,7 +123,7 @@ function barHeight(layers) {
  */
 function sizeOf(wide, layers) {
   if (wide < NARROW) return "tiny";
-  if (layers > TALL) return wide >= WIDE ? "flat" : "tiny";
+  if (layers > TALL) return wide >= BESIDE ? "flat" : "tiny";
   return wide >= WIDE ? "few" : "many";
 }
 

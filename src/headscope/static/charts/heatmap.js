@@ -1,7 +1,4 @@
-/**
- * Layers × heads in colour. Cells are a grid for the keyboard: arrows move, Enter opens, Space
- * selects.
- */
+/** Layers × heads in colour. Cells are a grid for the keyboard: arrows move, Enter opens. */
 
 import { BEFORE, box, MIDDLE, write } from "../draw/svg.js";
 import { sideways } from "./axes.js";
@@ -36,7 +33,6 @@ import { listenToHeads } from "../ui/roving.js";
  * @property {(name: string) => boolean} [dimmed]
  * @property {[number, number]} [domain]
  * @property {(name: string) => void} onOpen
- * @property {(name: string) => void} [onToggle]
  * @property {(name: string | null) => void} [onLook]
  */
 
@@ -122,7 +118,6 @@ function cell(name, value, error, options, domain, [x, y, wide, pitch]) {
       "data-head": name,
       "data-value": value ?? "",
       "aria-label": said,
-      "aria-selected": options.onToggle ? String(isSelected) : null,
     },
     s("title", {}, said),
     box(

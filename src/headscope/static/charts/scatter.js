@@ -1,18 +1,20 @@
-/** Heads as points over two measures; dragging a rectangle selects those inside. */
+/** Heads, or tokens, as points over two measures. */
 
-import { box, mark, write } from "../draw/svg.js";
-import { across, at, extent, upward, valueAt } from "./axes.js";
+import { mark, write } from "../draw/svg.js";
+import { across, at, extent, upward } from "./axes.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { withError } from "../ui/format.js";
+import { textWidth } from "../ui/fonts.js";
 import { ink } from "../explorer/look.js";
 import { listenToHeads } from "../ui/roving.js";
 
-/** @import { Scale } from "./axes.js" */
+/**
+ * @import { Scale } from "./axes.js"
+ * @import { Point as Place } from "../draw/line.js"
+ */
 
 /**
- * @typedef {{x: number[], y: number[]}} Box  from the least to the most
- *
  * @typedef {object} Point
  * @property {string} name
  * @property {number} x
@@ -31,15 +33,14 @@ import { listenToHeads } from "../ui/roving.js";
  * @property {string} [xTitle]
  * @property {string} [yTitle]
  * @property {boolean} [bare]  no axes: the numbers mean nothing by themselves
- * @property {boolean} [named]  write the names beside the points
- * @property {Set<string>} selected
+ * @property {boolean} [named]  write the names beside the points, where they hide nothing
  * @property {(name: string) => void} onOpen
  * @property {"link" | "button"} [opens]  what a point is for those who cannot see it
- * @property {(names: string[], box: Box) => void} [onBrush]
  * @property {(name: string | null) => void} [onLook]
  */
 
-const NAME = 48; // pixels that a name takes beside its point
+const CENTRED = { "dominant-baseline": "central", "pointer-events": "none" };
+const NAME = { size: 10.5, gap: 8, tall: 12 }; // pixels of a name beside its point
 
 /** @param {Point[]} points @param {Options} options @returns {SVGSVGElement} */
 export function scatter(points, options) {
@@ -49,13 +50,14 @@ export function scatter(points, options) {
   const x = scaleOf(xs, left, width - 12);
   const y = scaleOf(ys, bottom, 12);
   if (bare) sameUnit(x, y);
-  const dots = points.map((point) => dot(point, at(x, point.x), at(y, point.y), options));
+  const places = points.map((point) => /** @type {Place} */ ([at(x, point.x), at(y, point.y)]));
+  const dots = points.map((point, i) => dot(point, places[i], options));
   const drawing = s(
     "svg",
     canvasOf(width, height, { class: "scatter", role: "group", "aria-label": label }),
     bare ? null : upward(y, x.from, x.to, yTitle),
     bare ? null : across(x, y.to, y.from, xTitle),
-    box([x.from, y.to], [x.to - x.from, y.from - y.to], "transparent"),
+    ...(options.named ? namesOf(points, places, width) : []),
     ...dots,
   );
   dots[0]?.setAttribute("tabindex", "0");
@@ -68,7 +70,6 @@ export function scatter(points, options) {
       options.onLook?.(name);
     },
   });
-  if (options.onBrush) brush(drawing, points, x, y, options.onBrush);
   return drawing;
 }
 
@@ -92,33 +93,48 @@ function sameUnit(x, y) {
   }
 }
 
-/** @param {Point} point @param {number} x @param {number} y @param {Options} options */
-function dot(point, x, y, { selected, bare, named, width, opens = "link" }) {
-  const { mark: chosen, bar, paper, faint } = ink();
-  const isChosen = selected.has(point.name);
-  const fill = isChosen ? chosen : (point.color ?? bar);
+/** @param {Point} point @param {Place} place @param {Options} options */
+function dot(point, place, { bare, opens = "link" }) {
+  const { bar, paper, faint } = ink();
+  const fill = point.color ?? bar;
   const values = `${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`;
   const said = point.said ?? (bare ? point.name : `${point.name}: ${values}`);
-  const edge =
-    point.hollow && !isChosen
-      ? { fill: paper, stroke: fill, "stroke-width": 1.5 }
-      : { fill, stroke: point.color ? faint : paper, "stroke-width": point.color ? 0.75 : 1 };
-  const look = { ...edge, "fill-opacity": isChosen || selected.size === 0 ? 0.95 : 0.5 };
-  const isInside = x + NAME < width;
-  const beside = {
-    "text-anchor": isInside ? "start" : "end",
-    "dominant-baseline": "central",
-    "font-size": 10.5,
-    fill: faint,
-    "pointer-events": "none",
-  };
+  const edge = point.hollow
+    ? { fill: paper, stroke: fill, "stroke-width": 1.5 }
+    : { fill, stroke: point.color ? faint : paper, "stroke-width": point.color ? 0.75 : 1 };
+  const look = { ...edge, "fill-opacity": 0.95 };
   return s(
     "g",
     { class: "dot", "data-head": point.name, role: opens, tabindex: -1, "aria-label": said },
     s("title", {}, said),
-    named ? write(isInside ? x + 8 : x - 8, y, point.name, beside) : null,
-    mark(point.shape ?? 0, [x, y], isChosen ? 6 : 5, look),
+    mark(point.shape ?? 0, place, 5, look),
   );
+}
+
+/**
+ * The names for which there is room to the right or the left of their points.
+ * @param {Point[]} points
+ * @param {Place[]} places
+ * @param {number} width
+ */
+function namesOf(points, places, width) {
+  const taken = places.map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
+  const look = { ...CENTRED, "font-size": NAME.size, fill: ink().faint, "aria-hidden": "true" };
+  return points.flatMap(({ name }, i) => {
+    const [x, y] = places[i];
+    const wide = textWidth(name, NAME.size);
+    for (const left of [x + NAME.gap, x - NAME.gap - wide]) {
+      const right = left + wide;
+      const [top, bottom] = [y - NAME.tall / 2, y + NAME.tall / 2];
+      const isFree = taken.every(
+        (other) => left > other[2] || right < other[0] || top > other[3] || bottom < other[1],
+      );
+      if (left < 0 || right > width || !isFree) continue;
+      taken.push([left, top, right, bottom]);
+      return [write(left, y, name, look)];
+    }
+    return [];
+  });
 }
 
 /**
@@ -141,60 +157,4 @@ function errorsOf(points, x, y) {
     node.setAttribute("d", across + up);
   };
   return { node, show };
-}
-
-/**
- * @param {SVGSVGElement} drawing
- * @param {Point[]} points
- * @param {Scale} x
- * @param {Scale} y
- * @param {(names: string[], box: Box) => void} onBrush
- */
-function brush(drawing, points, x, y, onBrush) {
-  /** @type {[number, number] | null} */
-  let start = null;
-  const { accent } = ink();
-  const look = { class: "brush", "fill-opacity": 0.12, stroke: accent, "pointer-events": "none" };
-  const area = box([0, 0], [0, 0], accent, { ...look, visibility: "hidden" });
-  drawing.append(area);
-  const place = (/** @type {PointerEvent} */ event) => {
-    const box = drawing.getBoundingClientRect();
-    const scale = drawing.viewBox.baseVal.width / box.width;
-    return /** @type {[number, number]} */ ([
-      (event.clientX - box.left) * scale,
-      (event.clientY - box.top) * scale,
-    ]);
-  };
-  drawing.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || (event.target instanceof Element && event.target.closest(".dot")))
-      return;
-    start = place(event);
-    drawing.setPointerCapture(event.pointerId);
-  });
-  drawing.addEventListener("pointermove", (event) => {
-    if (!start) return;
-    const now = place(event);
-    area.setAttribute("visibility", "visible");
-    for (const [i, [side, size]] of [
-      ["x", "width"],
-      ["y", "height"],
-    ].entries()) {
-      area.setAttribute(side, String(Math.min(start[i], now[i])));
-      area.setAttribute(size, String(Math.abs(start[i] - now[i])));
-    }
-  });
-  drawing.addEventListener("pointerup", (event) => {
-    if (!start) return;
-    const [from, to] = [start, place(event)];
-    start = null;
-    area.setAttribute("visibility", "hidden");
-    const [xs, ys] = [0, 1].map((i) =>
-      [from[i], to[i]].map((edge) => valueAt(i === 0 ? x : y, edge)).sort((a, b) => a - b),
-    );
-    const small = Math.abs(from[0] - to[0]) + Math.abs(from[1] - to[1]) < 6;
-    const inside = points.filter(
-      (one) => one.x >= xs[0] && one.x <= xs[1] && one.y >= ys[0] && one.y <= ys[1],
-    );
-    onBrush(small ? [] : inside.map((one) => one.name), { x: xs, y: ys });
-  });
 }

@@ -213,8 +213,6 @@ export interface Card {
   measures: Line[];
   groups: Group[];
   histograms: Histogram[];
-  mentions: Mention[];
-  choices: Choice[];
   nearest: Neighbours;
   feeds: Feed[];
   cost: string | null;
@@ -269,22 +267,6 @@ export interface Bin {
   high: number;
   value: number;
   error: number | null;
-}
-
-/** A row of a stored table that names the head. */
-export interface Mention {
-  table: string;
-  row: string;
-  column: string;
-}
-
-/** A head worth looking at, for which table, and why; its exemplars are pairs of one kind. */
-export interface Choice {
-  table: string;
-  layer: number;
-  head: number;
-  why: string;
-  kind: string;
 }
 
 /** The nearest heads, and what the distance is. */
@@ -395,14 +377,14 @@ export interface InputText {
   pieces: boolean;
 }
 
-/** The map of heads. */
+/** Heads by how alike they are. */
 export interface Clusters {
   heads: MappedHead[];
   behaviours: Behaviour[];
   stress: number | null;
 }
 
-/** A head's place on the map. */
+/** A head's place among those that are alike. */
 export interface MappedHead {
   name: string;
   layer: number;
@@ -421,6 +403,7 @@ export interface Behaviour {
 
 /** The tables, judged claims and chosen heads that are stored with a run. */
 export interface Said {
+  tally: string;
   tables: StoredTable[];
   findings: JudgedClaim[];
   choices: Choice[];
@@ -455,6 +438,15 @@ export interface JudgedClaim {
   high: number | null;
   threshold: number | null;
   untrained: number | null;
+}
+
+/** A head worth looking at, for which table, and why; its exemplars are pairs of one kind. */
+export interface Choice {
+  table: string;
+  layer: number;
+  head: number;
+  why: string;
+  kind: string;
 }
 
 /** How two runs relate, matched heads, and the largest differences of heads and of layers. */

@@ -24,8 +24,6 @@ import { pageTitle } from "./parts.js";
  *   hollow: heads without a behaviour of their own
  */
 
-const MOST_NAMES = 40;
-
 /** @type {Page} */
 export const clustersPage = {
   needsRun: true,
@@ -88,11 +86,10 @@ function page(context, run, map, by, spec, coloring) {
   const width = context.room - 34;
   const drawing = scatter(points, {
     width,
-    height: Math.min(600, Math.max(360, width * 0.62)),
-    label: "Map of heads",
+    height: Math.min(560, Math.max(360, width * 0.62)),
+    label: "Heads by likeness",
     bare: true,
-    named: points.length <= MOST_NAMES,
-    selected: new Set(),
+    named: true,
     onOpen: (name) => go("head", { run: run.slug, head: name }),
     onLook: tell,
   });
@@ -104,7 +101,7 @@ function page(context, run, map, by, spec, coloring) {
   const means =
     "Distances approximate the Jensen–Shannon divergence between heads (metric MDS); the " +
     `axes have no meaning of their own.${stress}`;
-  const caption = h("div", {}, readout, coloring.legend, h("p", {}, means));
+  const caption = h("div", {}, readout, h("p", {}, means));
   const options = [
     { value: "behaviour", text: "Behaviour" },
     { value: "layer", text: "Layer" },
@@ -123,7 +120,8 @@ function page(context, run, map, by, spec, coloring) {
   return [
     pageTitle("Which heads are alike?"),
     h("div", { class: "controls" }, colors, by === "measure" && measures),
-    figure({ title: "Map of heads", drawing, rows, caption }),
+    coloring.legend,
+    figure({ title: "Heads by likeness", drawing, rows, caption }),
   ];
 }
 

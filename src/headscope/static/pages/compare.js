@@ -10,7 +10,7 @@ import { domainOf, gridRows, heatmap } from "../charts/heatmap.js";
 import { intervals } from "../charts/intervals.js";
 import { sentences } from "../explorer/messages.js";
 import { address, change, go } from "../explorer/place.js";
-import { fold, headLink, pageTitle } from "./parts.js";
+import { fold, headLink, pageTitle, summaryLine } from "./parts.js";
 import { pairOfMaps } from "./pairs.js";
 import { whyNoPair } from "../explorer/top.js";
 import { sortable } from "../charts/table.js";
@@ -80,12 +80,13 @@ function runMenu(id, label, runs, value) {
 async function body(context, first, second) {
   const [a, b] = [first.slug, second.slug];
   const [found, run] = await Promise.all([ask("compare/{a}/{b}", a, b), ask("runs/{run}", a)]);
-  const relation = h("div", { class: "note" }, ...found.notes.map(sentences));
+  const [how, ...notes] = found.notes;
   const isIndexed = found.by.includes("index");
   const maps =
     first.described && second.described
       ? await pairOfMaps(a, b, isIndexed ? null : found.matches, context.room)
-      : [];
+      : { said: "", nodes: [] };
+  const method = h("div", { class: "caption" }, ...notes.map(sentences));
   const parts = isIndexed
     ? await headWithHead(context, a, b, found, run)
     : [
@@ -93,7 +94,7 @@ async function body(context, first, second) {
         fold("Layers at the same depth", layersTable(found)),
         fold("Largest differences", largestTable(context, found, a, b, "Between matched heads")),
       ];
-  return [relation, ...maps, ...parts];
+  return [summaryLine(`${how} ${maps.said}`), ...maps.nodes, method, ...parts];
 }
 
 /**

@@ -50,7 +50,7 @@ export const embedPage = {
       portrait ? fold("Where it ranks highest", table) : table,
       histogramPair(card.histograms, room),
       records?.bands.length ? bandSection(slug, records, params.band) : null,
-      exemplarLines(card),
+      exemplarLines(card, portrait?.cell.group),
     ];
     return { nodes: nodes.flatMap((node) => node ?? []) };
   },

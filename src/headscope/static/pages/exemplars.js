@@ -77,11 +77,11 @@ export function exemplarSection(context, card, group) {
   return { node, ready, leave: () => host?.leave() };
 }
 
-/** The sentences alone, where nothing can be opened. @param {Card} card */
-export function exemplarLines({ exemplars }) {
+/** The sentences alone, where nothing can be opened. @param {Card} card @param {string} [group] */
+export function exemplarLines({ exemplars }, group) {
   if (!exemplars.length) return null;
   const lines = exemplars.map((one) => {
-    const { parts, line } = drawn(one);
+    const { parts, line } = drawn(one, group);
     for (const [name, value] of [
       ["tabindex", "0"],
       ["role", "group"],

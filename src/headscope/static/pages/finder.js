@@ -14,13 +14,13 @@ import { withoutName } from "../explorer/heads.js";
 import { change, go } from "../explorer/place.js";
 import { addFilter, filterRows } from "./filters.js";
 import { headLink, pageTitle } from "./parts.js";
-import { keeps, readQuestion, writeFilters, writeSpecs } from "./question.js";
+import { keeps, readQuestion } from "./question.js";
 
 /**
  * @import { Value } from "../charts/table.js"
  * @import { Page } from "../explorer/main.js"
  * @import { HeadEntry as Head, Picture, RunDetail } from "../explorer/types.js"
- * @import { Filter, Question } from "./question.js"
+ * @import { Question } from "./question.js"
  */
 
 /**
@@ -46,7 +46,7 @@ export const finderPage = {
     }
     const asked = readQuestion(context.params, run.measures);
     const filtered = asked.filters.map((filter) => filter.spec);
-    const specs = [...new Set([...axesOf(asked), ...asked.columns, ...filtered])];
+    const specs = [...new Set([...axesOf(asked), ...filtered])];
     const pictures = await Promise.all(
       specs.map((spec) => ask("runs/{run}/measures/{spec}", slug, spec)),
     );
@@ -161,14 +161,8 @@ function plane(found, kept) {
     label: `${y.title} against ${x.title}`,
     xTitle: x.title,
     yTitle: y.title,
-    selected: new Set(),
     onOpen: (name) => go("head", { run: run.slug, head: name }),
     onLook: tell,
-    onBrush: (names, box) =>
-      names.length &&
-      change({
-        where: writeFilters([...asked.filters, ...inBox(asked.x, box.x), ...inBox(asked.y, box.y)]),
-      }),
   });
   const cells = (/** @type {string} */ name) =>
     shown.map((one) => lookUp(one, name)).flatMap(({ value, error }) => [value, error]);
@@ -177,9 +171,9 @@ function plane(found, kept) {
     ...points.map(({ name }) => [name, ...cells(name)]),
   ];
   const missing = kept.length - points.length;
-  const means =
-    ` over ${counted(points.length, "head")}. Drag a rectangle to keep the heads ` +
-    `inside.${missing ? ` ${counted(missing, "head")} without a value.` : ""}`;
+  const means = ` over ${counted(points.length, "head")}.${
+    missing ? ` ${counted(missing, "head")} without a value.` : ""
+  }`;
   const r = h("strong", { id: "correlation" }, relation(points));
   const caption = h("div", {}, readout, coloring.legend, h("p", {}, r, means));
   return figure({ title: "Heads by measures", drawing, rows, caption, extra: axes(found) });
@@ -188,14 +182,6 @@ function plane(found, kept) {
 /** @param {Map<string, Picture>} pictures @param {string} spec @returns {Picture} */
 function picture(pictures, spec) {
   return /** @type {Picture} */ (pictures.get(spec));
-}
-
-/** @param {string} spec @param {number[]} range @returns {Filter[]} */
-function inBox(spec, [low, high]) {
-  return [
-    { spec, sign: ">=", value: Number(low.toPrecision(4)) },
-    { spec, sign: "<=", value: Number(high.toPrecision(4)) },
-  ];
 }
 
 /** @param {Found} found */
@@ -234,10 +220,10 @@ function describe(head, shown) {
   return [h("strong", {}, head.name), ...values, h("span", { class: "faint" }, `  ${looks}`)];
 }
 
-/** @param {Found} found @param {Head[]} kept */
+/** The heads with every measure that is asked for. @param {Found} found @param {Head[]} kept */
 function table(found, kept) {
   const { run, asked } = found;
-  const columns = asked.columns.map((spec) => picture(found.pictures, spec));
+  const columns = [...found.pictures.values()];
   const looks = found.heads.some((one) => one.looks);
   const rows = kept.map((one) => [
     one.name,
@@ -253,7 +239,7 @@ function table(found, kept) {
       return withError(value, error);
     },
   });
-  const heads = sortable({
+  return sortable({
     title: "Heads",
     rows,
     most: MOST_ROWS,
@@ -270,24 +256,4 @@ function table(found, kept) {
     ],
     note: `${PLUS_MINUS}. Click a heading to sort; the CSV has every head that fits.`,
   });
-  return h("div", {}, chooser(found), heads);
-}
-
-/** Which measures are columns. @param {Found} found */
-function chooser({ run, asked }) {
-  const drop = (/** @type {string} */ spec) =>
-    change({ columns: writeSpecs(asked.columns.filter((one) => one !== spec)) });
-  const chips = asked.columns.map((spec) =>
-    button(`${plain(spec.replaceAll("~", ": "))} ×`, {
-      class: "chip",
-      id: `drop-${spec}`,
-      "aria-label": `Remove the column ${spec}`,
-      disabled: asked.columns.length === 1,
-      click: () => drop(spec),
-    }),
-  );
-  const more = measureMenus("column", "Add a column", run.measures, asked.column, (column) =>
-    change({ column, columns: writeSpecs([...new Set([...asked.columns, column])]) }),
-  );
-  return h("div", { class: "selection" }, more, ...chips);
 }

@@ -8,7 +8,7 @@ import { scrolling } from "../charts/table.js";
 import { ask } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
 import { nameHead } from "../ui/heads.js";
-import { fold, headLink, pageTitle, section } from "./parts.js";
+import { fold, headLink, pageTitle, section, summaryLine } from "./parts.js";
 
 /**
  * @import { Child } from "../ui/dom.js"
@@ -23,12 +23,13 @@ export const findingsPage = {
   needsRun: true,
   async render({ run }) {
     const slug = run?.slug ?? "";
-    const { findings, choices, tables } = await ask("runs/{run}/statements", slug);
+    const { tally, findings, choices, tables } = await ask("runs/{run}/statements", slug);
     const claims = findings.length
       ? claimTable(findings)
       : h("p", { class: "note" }, "The study makes no claims to be judged.");
     const parts = [
       pageTitle("Does it hold here?"),
+      findings.length ? summaryLine(`Of the paper’s claims ${tally}.`) : null,
       claims,
       choices.length ? chosen(slug, choices, tables) : null,
       tables.length ? downloads(tables) : null,

@@ -104,7 +104,7 @@ function title(run, card, portrait) {
 }
 
 /**
- * What the run says of the head: its best rank, the tables that name it, why it was chosen.
+ * What the run says of the head: its sentence, what the loss says without it, its best rank.
  * @param {RunDetail} run
  * @param {Card} card
  */
@@ -115,32 +115,16 @@ function summary(run, card) {
     ? [
         `Ranks ${ordinal(Number(best.rank))} of ${best.of} heads in `,
         measureLink(run.slug, best.spec, inSentence(best.title)),
-        `: ${number(best.value)}. `,
+        `: ${number(best.value)}.`,
       ]
     : [];
-  const tables = h("a", { href: address("findings", { run: run.slug }) }, "tables");
-  const named = card.mentions.length ? ["Named in the ", tables, `: ${mentions(card)}. `] : [];
-  const chosen = card.choices.map(
-    ({ why }) => `${why[0].toUpperCase()}${why.slice(1).replace(/\.$/, "")}. `,
-  );
   return h(
     "div",
     {},
     card.looks ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null,
     card.cost ? h("p", { class: "cost" }, card.cost) : null,
-    h("p", { class: "lead" }, ...first, ...named, ...chosen),
+    h("p", { class: "lead" }, ...first),
   );
-}
-
-/** @param {Card} card @returns {string} */
-function mentions(card) {
-  /** @type {Map<string, Set<string>>} */
-  const rows = new Map();
-  for (const { table, row } of card.mentions)
-    rows.set(table, (rows.get(table) ?? new Set()).add(row));
-  return [...rows]
-    .map(([table, names]) => `${inSentence(table)} (${[...names].join(", ")})`)
-    .join("; ");
 }
 
 /** @param {string} title @returns {string} with a small first letter, as inside a sentence */

@@ -9,7 +9,7 @@ import { address, change, go } from "../explorer/place.js";
 import { h } from "../ui/dom.js";
 import { percent } from "../ui/format.js";
 import { overviewPage } from "./overview.js";
-import { fold, headLink, pageTitle } from "./parts.js";
+import { fold, headLink, pageTitle, summaryLine } from "./parts.js";
 import { hintOf, portraitParts, roleBadge, sentenceOf } from "./portrait.js";
 
 /**
@@ -65,12 +65,10 @@ class MapPage {
 
   /** @returns {Node[]} */
   nodes() {
-    const parts = this.map.summary.split(/(\d[\d,]*(?: %)?)/);
-    const summary = parts.map((part, i) => (i % 2 ? h("strong", {}, part) : part));
     const space = h("span", { class: "space" });
     return [
       pageTitle("What does each attention head look at?", space, this.tools()),
-      h("p", { class: "map-summary" }, ...summary),
+      summaryLine(this.map.summary),
       this.legend(),
       h("div", { class: "map-page" }, this.place, this.card),
       this.sentences(),

@@ -3,19 +3,16 @@
  */
 
 import { ask } from "../explorer/api.js";
-import { button, measureMenus, validSpec } from "../explorer/controls.js";
+import { measureMenus, validSpec } from "../explorer/controls.js";
 import { h } from "../ui/dom.js";
 import { figure } from "../charts/figure.js";
-import { headIn, headNames } from "../explorer/heads.js";
 import { counted, finite, number, withError } from "../ui/format.js";
-import { byName, gridRows, heatmap, lookUp } from "../charts/heatmap.js";
+import { gridRows, heatmap, lookUp } from "../charts/heatmap.js";
 import { histogram } from "../charts/histogram.js";
 import { ink } from "../explorer/look.js";
-import { address, change, go, here } from "../explorer/place.js";
+import { address, change, go } from "../explorer/place.js";
 import { layerProfile } from "../charts/profile.js";
-import { scatter } from "../charts/scatter.js";
-import { fold, halfOf, pageTitle } from "./parts.js";
-import { relation } from "../charts/relation.js";
+import { fold, pageTitle } from "./parts.js";
 
 /**
  * @import { Heatmap } from "../charts/heatmap.js"
@@ -32,13 +29,8 @@ export const overviewPage = {
     const run = await ask("runs/{run}", slug);
     if (!run.measures.length) return { nodes: await withoutMeasures(run) };
     const spec = validSpec(run.measures, context.params.measure, firstMeasure(run.measures));
-    const beside = spec === "entropy" ? "distance" : "entropy";
-    const other = validSpec(run.measures, context.params.other, beside);
-    const [picture, second] = await Promise.all([
-      ask("runs/{run}/measures/{spec}", slug, spec),
-      ask("runs/{run}/measures/{spec}", slug, other),
-    ]);
-    return { nodes: page(context, run, picture, second, spec, other) };
+    const picture = await ask("runs/{run}/measures/{spec}", slug, spec);
+    return { nodes: page(context, run, picture, spec) };
   },
 };
 
@@ -66,13 +58,10 @@ function firstMeasure(measures) {
  * @param {Context} context
  * @param {RunDetail} run
  * @param {Picture} picture
- * @param {Picture} second
  * @param {string} spec
- * @param {string} other
  * @returns {Node[]}
  */
-function page(context, run, picture, second, spec, other) {
-  const selected = selectedHeads(context);
+function page(context, run, picture, spec) {
   const readout = h("p", { class: "readout", id: "readout" });
   const tell = (/** @type {string | null} */ name) =>
     readout.replaceChildren(...describe(picture, name));
@@ -82,9 +71,7 @@ function page(context, run, picture, second, spec, other) {
   const map = heatmap(picture, {
     label: `${picture.title}: layers by heads`,
     room: (wide ? context.room - side - 24 : context.room) - 34,
-    selected,
     onOpen: (name) => go("head", { run: run.slug, head: name }),
-    onToggle: (name) => select(toggled(selected, name)),
     onLook: tell,
   });
   const menus = measureMenus("measure", "Measure", run.measures, spec, (next) =>
@@ -98,29 +85,28 @@ function page(context, run, picture, second, spec, other) {
     kind: "grow",
   });
   const profile = profileFigure(picture, map, side);
-  const relation = against(context, run, picture, second, other, selected);
   return [
     title(run),
     h("div", { class: "controls" }, menus),
     h("div", { class: "split", "data-wide": String(wide) }, grid, profile),
-    selectionBar(selected, picture),
-    details(context, distribution(picture, context.room), relation),
+    details(context, distribution(picture, context.room), against(run, spec)),
     leftOut(run),
   ].filter((node) => node !== null);
 }
 
 /**
- * Two figures that are folded until they are asked for; the address remembers it.
+ * What is folded until it is asked for; the address remembers it.
  * @param {Context} context
- * @param {Node[]} figures
+ * @param {Node[]} nodes
  */
-function details({ params }, ...figures) {
-  const node = fold("Distribution, and a second measure", h("div", { class: "pair" }, ...figures));
-  node.open = params.more !== undefined || params.other !== undefined;
-  node.querySelector("summary")?.addEventListener("click", () => {
-    const more = node.open ? null : "1";
-    change({ more, ...(more ? {} : { other: null }) }, { replace: true, quiet: true });
-  });
+function details({ params }, ...nodes) {
+  const node = fold("Distribution", ...nodes);
+  node.open = params.more !== undefined;
+  node
+    .querySelector("summary")
+    ?.addEventListener("click", () =>
+      change({ more: node.open ? null : "1" }, { replace: true, quiet: true }),
+    );
   return node;
 }
 
@@ -137,9 +123,7 @@ function title(run) {
 
 /** @param {Picture} picture @param {string | null} name @returns {(Node | string)[]} */
 function describe(picture, name) {
-  const hint =
-    "Point at a head for its value; click or Enter opens its card, Shift-click or Space " +
-    "selects it.";
+  const hint = "Point at a head for its value; click or Enter opens its card.";
   if (!name) return [hint];
   const { value, error, rank, of } = lookUp(picture, name);
   if (value === null) return [h("strong", {}, name), " has no value."];
@@ -207,7 +191,7 @@ function distribution(picture, room) {
   const markers = [{ value: mean, color: ink().ink }];
   if (picture.baseline) markers.push({ value: picture.baseline.value, color: ink().mark });
   const drawing = histogram(values, markers, {
-    width: halfOf(room),
+    width: Math.min(900, room - 34),
     height: 300,
     label: `Distribution of ${picture.title}`,
     axis: picture.title,
@@ -219,82 +203,10 @@ function distribution(picture, room) {
   return figure({ title: "Distribution", drawing, rows: () => gridRows(picture), caption });
 }
 
-/**
- * @param {Context} context
- * @param {RunDetail} run
- * @param {Picture} picture
- * @param {Picture} second
- * @param {string} other
- * @param {Set<string>} selected
- */
-function against(context, run, picture, second, other, selected) {
-  const ys = byName(picture);
-  const points = [...byName(second)].flatMap(([name, x]) => {
-    const y = ys.get(name) ?? null;
-    return x === null || y === null ? [] : [{ name, x, y }];
-  });
-  const drawing = scatter(points, {
-    width: halfOf(context.room),
-    height: 300,
-    label: `${picture.title} against ${second.title}`,
-    xTitle: second.title,
-    yTitle: picture.title,
-    selected,
-    onOpen: (name) => go("head", { run: run.slug, head: name }),
-    onBrush: (names) => select(new Set(names)),
-  });
-  const r = h("strong", { id: "correlation" }, relation(points));
-  const means = ` over ${counted(points.length, "head")}. Drag a rectangle to select heads.`;
-  const caption = h("p", {}, r, means);
-  const rows = () => [
-    ["name", second.title, picture.title],
-    ...points.map((one) => [one.name, one.x, one.y]),
-  ];
-  const menus = measureMenus("other", "Against", run.measures, other, (next) =>
-    change({ other: next }),
-  );
-  return figure({ title: "Two measures", drawing, rows, caption, extra: menus });
-}
-
-/** @param {Context} context @returns {Set<string>} */
-function selectedHeads({ params }) {
-  return new Set((params.heads ?? "").split(",").filter((name) => headIn(name) === name));
-}
-
-/** @param {Set<string>} selected @param {string} name */
-function toggled(selected, name) {
-  const next = new Set(selected);
-  if (!next.delete(name)) next.add(name);
-  return next;
-}
-
-/** @param {Set<string>} names */
-function select(names) {
-  change({ heads: [...names].join(",") }, { replace: true });
-}
-
-/** @param {Set<string>} selected @param {Picture} picture */
-function selectionBar(selected, picture) {
-  const known = headNames(picture);
-  const names = [...selected].filter((name) => known.includes(name));
-  if (!names.length)
-    return h("div", { class: "selection" }, h("span", { class: "faint" }, "No heads selected."));
-  const most = 24;
-  const chips = names.slice(0, most).map((name) => {
-    const value = h("span", { class: "faint" }, ` ${number(lookUp(picture, name).value)}`);
-    const href = address("head", { ...here().params, head: name });
-    return h("a", { class: "chip", href }, name, value);
-  });
-  const rest = `and ${names.length - most} more`;
-  const clear = () => select(new Set());
-  return h(
-    "div",
-    { class: "selection" },
-    h("strong", {}, `${names.length} selected`),
-    ...chips,
-    names.length > most ? h("span", { class: "faint" }, rest) : null,
-    button("Clear", { class: "button small", id: "clear", click: clear }),
-  );
+/** Where the measure stands against another. @param {RunDetail} run @param {string} spec */
+function against(run, spec) {
+  const href = address("finder", { run: run.slug, y: spec });
+  return h("p", {}, h("a", { href }, "Against another measure"), ", head by head.");
 }
 
 /** @param {RunDetail} run */

@@ -7,7 +7,7 @@ import { go } from "../explorer/place.js";
 import { h, s } from "../ui/dom.js";
 import { counted } from "../ui/format.js";
 import { controls, pathOf } from "../draw/line.js";
-import { fold, headLink } from "./parts.js";
+import { fold, headLink, section } from "./parts.js";
 import { roleBadge } from "./portrait.js";
 
 /**
@@ -24,7 +24,7 @@ const WIDE = 900;
  * @param {string} b
  * @param {MatchedHeads[] | null} matches  null where heads belong together by their places
  * @param {number} room
- * @returns {Promise<Node[]>}
+ * @returns {Promise<{said: string, nodes: Node[]}>}  what changed in a sentence, and all of it
  */
 export async function pairOfMaps(a, b, matches, room) {
   const [first, second] = await Promise.all([ask("runs/{run}/map", a), ask("runs/{run}/map", b)]);
@@ -43,12 +43,16 @@ export async function pairOfMaps(a, b, matches, room) {
   const maps = h(
     "div",
     { class: "map-pair", "data-wide": String(wide) },
-    h("section", {}, h("h2", {}, a), drawn[0]),
-    h("section", {}, h("h2", {}, b), drawn[1]),
+    h("section", {}, h("h2", {}, a), drawn[0], caption(first)),
+    h("section", {}, h("h2", {}, b), drawn[1], caption(second)),
     wide && matches ? lines : null,
   );
   if (wide && matches) new ResizeObserver(() => drawLines(lines, pairs)).observe(maps);
-  return [maps, changes(a, b, first, pairs)];
+  const changed = pairs
+    .filter(([one, other]) => one.role !== other.role)
+    .sort((x, y) => moved(y) - moved(x));
+  const said = sayChanges(changed.length, pairs.length, first.cells.length);
+  return { said, nodes: changed.length ? [maps, changes(a, b, changed)] : [maps] };
 }
 
 /**
@@ -88,38 +92,38 @@ function drawLines(lines, pairs) {
   lines.replaceChildren(...curves);
 }
 
+/** What the heads of a run do. @param {HeadMap} map */
+function caption({ summary }) {
+  return h("p", { class: "caption" }, summary);
+}
+
+/** @param {number} changed @param {number} pairs @param {number} heads  of the first run */
+function sayChanges(changed, pairs, heads) {
+  if (!pairs) return "No two heads match well enough to be compared by name.";
+  const rest = pairs < heads ? " The others have no partner." : "";
+  return (
+    `${counted(changed, "head")} of ${pairs} ${changed === 1 ? "is" : "are"} called otherwise ` +
+    `in the second run.${rest}`
+  );
+}
+
 /**
  * Heads that are called otherwise in the second run.
  * @param {string} a
  * @param {string} b
- * @param {HeadMap} first
- * @param {[HeadCell, HeadCell][]} pairs
+ * @param {[HeadCell, HeadCell][]} changed
  */
-function changes(a, b, first, pairs) {
-  const changed = pairs
-    .filter(([one, other]) => one.role !== other.role)
-    .sort((x, y) => moved(y) - moved(x));
-  const said = pairs.length
-    ? `${counted(changed.length, "head")} of ${pairs.length} ${changed.length === 1 ? "is" : "are"} ` +
-      "called otherwise in the second run."
-    : "No two heads match well enough to be compared by name.";
+function changes(a, b, changed) {
   const items = changed.map(([one, other]) => {
-    const before = [headLink(a, one.name), " ", roleBadge(one), " → "];
     const link = other.name === one.name ? null : headLink(b, other.name);
     const sentence = withoutName(other.name, other.sentence).split(". ")[0];
     const looks = h("span", { class: "faint" }, ` ${sentence}.`);
+    const before = [headLink(a, one.name), " ", roleBadge(one), " → "];
     return h("li", {}, ...before, link, " ", roleBadge(other), looks);
   });
   const list = (/** @type {HTMLElement[]} */ some) => h("ul", { class: "changes" }, ...some);
-  const isPart = pairs.length > 0 && pairs.length < first.cells.length;
-  return h(
-    "section",
-    { class: "figure", id: "changes" },
-    h("h2", {}, "What changed"),
-    h("p", {}, isPart ? `${said} The others have no partner.` : said),
-    items.length ? list(items.slice(0, MOST)) : null,
-    items.length > MOST ? fold(`${items.length - MOST} more`, list(items.slice(MOST))) : null,
-  );
+  const more = items.length > MOST && fold(`${items.length - MOST} more`, list(items.slice(MOST)));
+  return section("What changed", { id: "changes" }, list(items.slice(0, MOST)), more);
 }
 
 /** How much of a head's attention changed its name. @param {[HeadCell, HeadCell]} pair */

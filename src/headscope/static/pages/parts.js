@@ -13,6 +13,13 @@ export function pageTitle(name, ...others) {
   return h("div", { class: "title" }, h("h1", {}, name), ...others);
 }
 
+/** What a page found, in a sentence whose numbers stand out. @param {string} text */
+export function summaryLine(text) {
+  const parts = text.split(/(−?\d+(?:[.,]\d+)*(?: %)?)/);
+  const words = parts.map((part, i) => (i % 2 ? h("strong", {}, part) : part));
+  return h("p", { class: "summary-line" }, ...words);
+}
+
 /**
  * @param {string} title
  * @param {{save?: Node[], extra?: Child, id?: string, class?: string}} about  buttons, and controls

@@ -1,6 +1,6 @@
 /** What is asked of the finder, as it stands in the address. */
 
-import { defaultSpec, validSpec } from "../explorer/controls.js";
+import { validSpec } from "../explorer/controls.js";
 
 /** @import { MeasureEntry as Measure } from "../explorer/types.js" */
 
@@ -14,12 +14,9 @@ import { defaultSpec, validSpec } from "../explorer/controls.js";
  * @property {string} x
  * @property {string} y
  * @property {string} color  a spec, or "layer"
- * @property {string[]} columns
- * @property {string} column  what the menu that adds a column shows
  * @property {string} sort
  */
 
-const COLUMNS = 5;
 const FIRST = [
   ["previous_share", "induction"],
   ["distance", "entropy"],
@@ -33,9 +30,6 @@ export function readQuestion(params, measures) {
     names[0],
     names[1] ?? names[0],
   ];
-  const columns = readSpecs(params.columns).filter(
-    (spec) => validSpec(measures, spec, "") === spec,
-  );
   return {
     q: params.q ?? "",
     filters: readFilters(params.where, measures),
@@ -43,20 +37,8 @@ export function readQuestion(params, measures) {
     y: validSpec(measures, params.y, y),
     color:
       params.color && params.color !== "layer" ? validSpec(measures, params.color, y) : "layer",
-    columns: columns.length ? columns : firstColumns(measures),
-    column: validSpec(measures, params.column, names[0]),
     sort: params.sort ?? "",
   };
-}
-
-/**
- * Measures with one number for each head come first.
- * @param {Measure[]} measures
- * @returns {string[]}
- */
-function firstColumns(measures) {
-  const plain = [...measures].sort((a, b) => a.axes.length - b.axes.length);
-  return plain.slice(0, COLUMNS).map((one) => defaultSpec(measures, one.name));
 }
 
 /**
@@ -88,16 +70,6 @@ export function writeFilters(filters) {
  */
 export function keeps(filter, value) {
   return value !== null && (filter.sign === ">=" ? value >= filter.value : value <= filter.value);
-}
-
-/** @param {string[]} specs @returns {string} */
-export function writeSpecs(specs) {
-  return specs.map(encodeURIComponent).join(",");
-}
-
-/** @param {string | undefined} text @returns {string[]} */
-function readSpecs(text) {
-  return (text ?? "").split(",").flatMap((part) => decoded(part) ?? []);
 }
 
 /** @param {string} text @returns {string | null} null where somebody broke the address */

@@ -72,7 +72,6 @@ export function mapSection(run, head, params, room) {
     bare: kind === "together",
     xTitle: "Component 1",
     yTitle: "Component 2",
-    selected: new Set(),
     opens: "button",
     onLook: look,
     onOpen: (name) => {

@@ -64,18 +64,17 @@ export function focusOne(all, next) {
 }
 
 /**
- * Heads in a drawing: looked at by the pointer or the focus, opened by a click or Enter, selected
- * by Shift-click or Space, and moved among by arrow keys.
+ * Heads in a drawing: looked at by the pointer or the focus, opened by a click or Enter, and moved
+ * among by arrow keys.
  * @typedef {object} HeadActs
  * @property {(name: string) => void} onOpen
- * @property {(name: string) => void} [onToggle]
  * @property {(name: string | null, node: Element) => void} [onLook]
  *
  * @param {GlobalEventHandlers & Element} root
  * @param {() => (HTMLElement | SVGElement)[][]} rows  elements with the name of a head
  * @param {HeadActs} acts
  */
-export function listenToHeads(root, rows, { onOpen, onToggle, onLook }) {
+export function listenToHeads(root, rows, { onOpen, onLook }) {
   const nodeOf = (/** @type {Event} */ { target }) =>
     /** @type {HTMLElement | SVGElement | null} */ (
       target instanceof Element ? target.closest("[data-head]") : null
@@ -91,7 +90,7 @@ export function listenToHeads(root, rows, { onOpen, onToggle, onLook }) {
   root.addEventListener("focusout", lookAway);
   root.addEventListener("click", (event) => {
     const name = nodeOf(event)?.dataset.head;
-    if (name) (event.shiftKey && onToggle ? onToggle : onOpen)(name);
+    if (name) onOpen(name);
   });
   root.addEventListener("keydown", (event) => {
     const node = nodeOf(event);
@@ -101,7 +100,6 @@ export function listenToHeads(root, rows, { onOpen, onToggle, onLook }) {
     const next = placeInRows(event, nodes, (other) => other === node);
     if (next) focusOne(nodes.flat(), next);
     else if (event.key === "Enter") onOpen(name);
-    else if (event.key === " " && onToggle) onToggle(name);
     else if (!stepOf(event)) return;
     event.preventDefault();
   });
