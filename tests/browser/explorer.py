@@ -12,6 +12,7 @@ from tests.browser.conftest import PATIENCE, Watched, resize, watch
 
 FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
 SHOWN = "main:not([aria-busy]) > *"
+SETTLED = "body:not(:has([aria-busy='true']))"  # a picture that is being made is dimmed
 # The page tells when it changes; Playwright asks twice a second once it has waited a little.
 CHANGES = """([selector, patience]) => new Promise((done) => {
   const isThere = () => document.querySelector(selector) !== null;
@@ -86,9 +87,11 @@ class Visit:
         is drawn again.
         """
         now = self.page.evaluate("document.documentElement.dataset.theme")
+        self._until(SETTLED)
         yield now, False
         other = "light" if now == "dark" else "dark"
         self.light(other)
+        self._until(SETTLED)
         yield other, True
 
     def resize(self, width: int) -> "Visit":
