@@ -6,12 +6,13 @@ python docs/cli_page.py > docs/cli.md
 from typer.testing import CliRunner
 
 from headscope.cli import COMMANDS, app
-from headscope.studies import STUDIES
 
 HEADER = """# Commands
 
 Printed by `python docs/cli_page.py`. Exit code 0: done; 2: a mistake, in one sentence;
-130: stopped with Ctrl-C, run the same command again to go on.
+130: stopped with Ctrl-C, run the same command again to go on. `headscope study NAME --help` lists
+the options of a study; its page says what they are for: [vig2019](studies.md),
+[clark2019](clark2019.md) with its [probes](probes.md), [luger2026](luger2026.md).
 """
 
 
@@ -19,16 +20,14 @@ def section(*command: str) -> str:
     """The help of one command."""
     shown = CliRunner(env={"COLUMNS": "100"}).invoke(app, [*command, "--help"]).output
     lines = (line.rstrip() for line in shown.strip().splitlines())
-    title, text = " ".join(("headscope", *command[:1])), "\n".join(lines)
-    if len(command) > 1:
-        title, text = "Options of studies", text[text.index("Options of ") :]
-    return f"\n## {title}\n\n```text\n{text}\n```\n"
+    text = "\n".join(lines)
+    return f"\n## {' '.join(('headscope', *command))}\n\n```text\n{text}\n```\n"
 
 
 def page() -> str:
     """The whole page."""
     names = [command.__name__ for command in COMMANDS]
-    return HEADER + section() + "".join(map(section, names)) + section("study", *STUDIES)
+    return HEADER + section() + "".join(map(section, names))
 
 
 if __name__ == "__main__":

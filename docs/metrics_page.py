@@ -28,9 +28,9 @@ while the forward pass runs, keeps sums that add, and turns them into variables 
 the end. Nothing stores the weights.
 
 `a[i, j]` is the weight that query token *i* pays to key token *j*. Layers and heads count from 0.
-A cost is that of one input of *n* tokens for one head, beyond the forward pass. In vig2019 and
-luger2026 sums run over the whole corpus before they are divided; in clark2019 a segment is averaged
-first, then all segments weigh the same.
+Values are shares from 0 to 1 unless their formula says otherwise. In vig2019
+and luger2026 sums run over the whole corpus before they are divided; in clark2019 a segment is
+averaged first, then all segments weigh the same.
 
 ## The null filter
 
@@ -52,7 +52,7 @@ q 0    · · · ·                  q 0    · · · ·
 
 ## One measure and what comes with it
 
-Where the tables say `NAME_*`, the result has beside `NAME(layer, head, …)`
+A measure with a star has, beside `NAME(layer, head, …)`
 
 - `NAME_se`: its standard error,
 - `NAME_by_layer`, `NAME_by_layer_se`: sums over the heads of a layer, then the ratio,
@@ -65,23 +65,15 @@ Where the tables say `NAME_*`, the result has beside `NAME(layer, head, …)`
 
 Measures of the corpus alone have no heads and no layers, and so only the error and the sums.
 
-**Standard errors** are over documents. Every document belongs to one of 32 groups, and each value
-is computed again without each group in turn: with R₋g the value without group g and k groups that
-have data, the error is √((k − 1)/k · Σ (R₋g − R̄)²). It holds for the ratio of any two sums, for
-differences of layers and for correlations over heads alike; [statistics](statistics.md) says how
-and how well. The error of `variability` takes ā as known.
+**Standard errors** are over documents: [statistics](statistics.md) says how and how well. The error
+of `variability` takes ā as known.
 
 """
 
 END = """## Writing a metric
 
-A statistic that is a ratio of sums is one pure function of a `Layer`, which gives the sums that
-many metrics share: `rows`, `columns`, `total`, `to_null`; [extending](extending.md) has one in ten
-lines. Added to the metrics of a study it has standard errors, layer values, resuming, the value of
-even attention and a place in `result.nc`. Its `Measure` travels with it and says what it is: in the
-report, the explorer, `compare` and, by `python docs/metrics_page.py YOUR_MODULE`, on this page.
-Anything else derives from `Metric` in `metrics/metric.py`: `zero`, then `see_layer` (or `see_text`,
-`see_model`), and `compute`. Its *sums* merge exactly and in any order.
+[Extending](extending.md) has one in ten lines. Its `Measure` says what it is: in the report, the
+explorer, `compare` and, by `python docs/metrics_page.py YOUR_MODULE`, on this page.
 `tests/contracts/test_metrics.py` holds every metric of every study to the same laws.
 """
 
@@ -190,21 +182,15 @@ def _table(module: ModuleType) -> str:
     end = "/__init__.py" if hasattr(module, "__path__") else ".py"
     file = module.__name__.removeprefix("headscope.").replace(".", "/") + end
     rows = "".join(_row(measure) for measure in measures_of(module))
-    columns = ("variable", "what it says", "formula", "range", "cost", "reference")
+    columns = ("variable", "what it says", "formula", "reference")
     head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
     return f"### {heading}\n\n`{file}`\n\n{head}{rows}\n"
 
 
 def _row(measure: Measure) -> str:
-    names = [measure.name, *([f"{measure.name}_*"] if measure.with_errors else ()), *measure.also]
-    cells = (
-        ", ".join(f"`{name}`" for name in names),
-        _says(measure),
-        measure.formula,
-        measure.range,
-        measure.cost,
-        measure.reference,
-    )
+    star = "\\*" if measure.with_errors else ""
+    also = "".join(f", `{name}`" for name in measure.also)
+    cells = (f"`{measure.name}`{star}{also}", _says(measure), measure.formula, measure.reference)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
@@ -213,7 +199,7 @@ def _says(measure: Measure) -> str:
         f"{each.means.replace('{}', '…')} (`{each.variable}`)" for each in measure.baselines
     )
     said = f"**{measure.title}.** {measure.meaning}".strip()
-    return f"{said} Held against {against}." if against else said
+    return f"{said} Beside {against}." if against else said
 
 
 if __name__ == "__main__":

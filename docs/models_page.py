@@ -7,29 +7,29 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
-CAPTURED = ("family", "stacks", "backend", "neuron view", "norms", "notes")
+CAPTURED = ("stacks", "backend", "neuron view", "norms", "families")
 REFUSED = ("model type", "why")
 
 
 def page(text: str, families: Mapping[str, Any]) -> str:
     """The page with both of its tables made again."""
-    captured = _table(CAPTURED, [_captured(each) for each in families["captured"]])
+    captured = _table(CAPTURED, _captured(families["captured"]))
     refused = _table(
         REFUSED, [(f"`{one['model_type']}`", one["why"]) for one in families["refused"]]
     )
     return _replaced(_replaced(text, CAPTURED, captured), REFUSED, refused)
 
 
-def _captured(record: Mapping[str, Any]) -> tuple[str, ...]:
+def _captured(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """A row for all families that are captured alike."""
     yes = {True: "yes", False: "no"}
-    return (
-        record["family"],
-        " · ".join(record["stacks"]),
-        record["backend"],
-        yes[record["neuron_view"]],
-        yes[record["norms"]],
-        record["notes"],
-    )
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for record in records:
+        seen = yes[record["neuron_view"]], yes[record["norms"]]
+        kind = " · ".join(record["stacks"]), record["backend"], *seen
+        note = f" ({record['notes']})" if record["notes"] else ""
+        alike.setdefault(kind, []).append(f"{record['family']}{note}")
+    return [(*kind, ", ".join(families)) for kind, families in alike.items()]
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,6 @@ says what is wrong, goes to its standard output and is shown at the end.
 python -m headscope.demo MODEL FOLDER [SENTENCES]    the demo of one model
 """
 
-import gc
 import json
 import os
 import subprocess
@@ -189,8 +188,6 @@ def main() -> int:
         return USERS_MISTAKE
     except KeyboardInterrupt:
         return 130
-    finally:
-        gc.freeze()  # nothing is looked through once more at the end
     return 0
 
 

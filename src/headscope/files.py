@@ -51,6 +51,17 @@ def find_place(place: str | Path) -> Path:
     return _remote(place)
 
 
+def names_only(value: Any) -> Any:
+    """The same for others to read: a file or folder by its name, not by its absolute path."""
+    if isinstance(value, Mapping):
+        return {key: names_only(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [names_only(one) for one in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return Path(value).name or value
+    return value
+
+
 def is_local(place: Path) -> bool:
     """Whether a place is an ordinary path."""
     return isinstance(place, Path)

@@ -68,12 +68,12 @@ def test_a_notebook_shows_its_pictures_without_a_kernel_and_stays_small(path: Pa
 
 
 @each_notebook
-def test_a_notebook_opens_in_colab_and_installs_what_is_missing_there(path: Path) -> None:
+def test_a_notebook_opens_in_colab_and_installs_a_clone_where_it_is_missing(path: Path) -> None:
     first, second = cells(path)[:2]
     place = repository().removeprefix("https://github.com/")
     link = f"https://colab.research.google.com/github/{place}/blob/main/docs/gallery/{path.name}"
     assert f"({link})" in "".join(first["source"])
-    assert second["id"] == SET_UP and '"headscope"' in "".join(second["source"])
+    assert second["id"] == SET_UP and f'"git+{repository()}"' in "".join(second["source"])
 
 
 def test_there_are_six() -> None:

@@ -61,8 +61,8 @@ def test_a_row_says_title_meaning_and_baseline_and_escapes_bars() -> None:
     against = (Baseline("even", "the word at offset {}"),)
     measure = Measure("share", "Share", "Of it.", "|a|", "Me 2026", cost="n", baselines=against)
     assert PAGE._row(measure) == (
-        "| `share`, `share_*` | **Share.** Of it. Held against the word at offset … (`even`). "
-        "| \\|a\\| | 0 to 1 | n | Me 2026 |\n"
+        "| `share`\\* | **Share.** Of it. Beside the word at offset … (`even`). "
+        "| \\|a\\| | Me 2026 |\n"
     )
 
 

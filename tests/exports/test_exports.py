@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 
+import headscope as hs
 from headscope.errors import RunError
+from headscope.explorer.site import site
 from headscope.exports import export, long_table, own_variables
 from headscope.results.dataset import load
 from headscope.results.measure import cut
-from headscope.results.run import read_run
+from headscope.results.run import read_run, read_settings, write_settings
 from tests.references.luger2026_run import write_luger_run
 from tests.references.runs import unfinished_run, write_run
 
@@ -132,3 +134,21 @@ def test_bad_input_is_one_sentence_and_changes_nothing(clark: Path, tmp_path: Pa
     with pytest.raises(RunError, match="not a run directory"):
         export(tmp_path / "nowhere", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_what_others_are_given_names_files_but_not_where_they_lie(tmp_path: Path) -> None:
+    run, home = write_luger_run(tmp_path / "home" / "run"), str(tmp_path / "home")
+    about = read_settings(run)
+    about["model"]["name"] = f"{home}/model"
+    about["corpus"] |= {"name": "ewt.conllu", "path": f"{home}/ewt.conllu"}
+    about["options"]["train"] = f"{home}/train.conllu"
+    write_settings(run, about)
+    out = tmp_path / "out"
+    site([run], out / "site")
+    hs.report(run, out=str(out / "report.html"), formats=["svg"])
+    export(run, out / "csv")
+    shown = json.loads((out / "csv" / "run.json").read_text())
+    assert shown["model"]["name"] == "model"
+    assert shown["options"]["train"] == "train.conllu"
+    for file in out.rglob("*"):
+        assert not file.is_file() or home.encode() not in file.read_bytes(), file

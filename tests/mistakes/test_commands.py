@@ -13,6 +13,8 @@ import pytest
 import spacy
 
 from headscope import cli
+from tests.references.luger2026_run import write_luger_run
+from tests.references.runs import unfinished_run, write_run
 
 BROKEN = "1\tHello\t_\tX\t_\t_\t7\troot\t_\t_\n\n"
 
@@ -21,6 +23,7 @@ BROKEN = "1\tHello\t_\tX\t_\t_\t7\troot\t_\t_\n\n"
 MISTAKES: dict[str, list[tuple[str, str]]] = {
     "": [
         ("chek mini-gpt2", "Did you mean 'check'?"),
+        ("helm", "No such command 'helm'"),
         ("--nonsense", "--nonsense"),  # the words before it are those of the installed Click
         ("study caf\udce9 --model mini-gpt2", "is not UTF-8"),
     ],
@@ -61,6 +64,9 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("mini-gtp2", "mini-gtp2"),
         ("mini-gpt2 --dtype float12", "float12"),
         ("mini-gpt2 --device nowhere", "nowhere"),
+        ("mini-gpt2 mini-bert", "unexpected extra argument"),
+        ("mini-gpt2 --revision ''", "--revision is empty"),
+        ("mini-gpt2 --quantization int2", "no quantization 'int2'; choose one of int8"),
     ],
     "compare": [
         ("none other", "none has no result.nc"),
@@ -74,6 +80,11 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("'' other", "is empty"),
         ("memory://none other", "none"),
         ("none other --rows two", "Invalid value for '--rows'"),
+        ("run", "Missing argument 'RUN_B'"),
+        ("run half", "half has no result.nc yet: 3 of 5 shards are done"),
+        ("run luger", "run is a run of vig2019, luger of luger2026; compare runs of one study"),
+        ("run run --out full", "full cannot be written"),
+        ("run run --out nowhere/d.csv", "nowhere/d.csv cannot be written"),
     ],
     "demo": [
         ("--out ''", "--out is empty"),
@@ -81,6 +92,8 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("--out full", "full already has something else in it"),
         ("--sentences 0", "Invalid value for '--sentences'"),
         ("--sentences many", "Invalid value for '--sentences'"),
+        ("--out run", "run already has something else in it; nothing was changed"),
+        ("extra", "unexpected extra argument"),
     ],
     "report": [
         ("none", "none"),
@@ -93,6 +106,16 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("none --quiet", "none"),
         ("none --width wide", "Invalid value for '--width'"),
         ("none --columns head", "none"),
+        ("half", "half has no result.nc yet"),
+        (
+            "run --width 2",
+            "cannot be 2 inches wide: their words would overlap; give a width of 3.2",
+        ),
+        ("run --width 1e9", "cannot be 1e+09 inches wide"),
+        ("run --heads first", "'first' names no head; write it as L4H11"),
+        ("run --formats docx", "not written as 'docx'; choose from svg, png, pdf"),
+        ("run --font Tims", "no font 'Tims' on this machine"),
+        ("run --study nothing:STUDY", "no study at 'nothing:STUDY'"),
     ],
     "heads": [
         ("", "Missing argument"),
@@ -104,6 +127,10 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("none --layer five", "Invalid value for '--layer'"),
         ("none --json", "none is not a run"),
         ("none --quiet", "none is not a run"),
+        ("run --role zzz", "No head is described by 'zzz'; the names in this run are"),
+        ("run --layer 99", "There is no layer 99; there are 0 to 3"),
+        ("half", "half has no result.nc yet"),
+        ("luger", "This run has no portraits"),
     ],
     "export": [
         ("none", "Missing option '--out'"),
@@ -112,6 +139,12 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("none --out full", "none"),
         ("none --out new --format xlsx", "xlsx"),
         ("none --out new --json", "none"),
+        ("run --out full", "full already has something in it; nothing was changed"),
+        ("run --out notes.txt", "cannot be written to notes.txt"),
+        ("run --out new --format graph", "run luger2026 with --option composition=16"),
+        ("run --out new --format kv", "does not measure retrieval with its error"),
+        ("run luger --out new", "unexpected extra argument"),
+        ("half --out new", "half has no result.nc yet"),
     ],
     "site": [
         ("none", "Missing option '--out'"),
@@ -119,6 +152,9 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("none --out new", "none"),
         ("empty --out new --json", "empty"),
         ("none --out full", "none"),
+        ("run --out full", "full already has something else in it; nothing was changed"),
+        ("run --out notes.txt", "The site cannot be written to notes.txt"),
+        ("half --out new", "half has no result.nc yet"),
     ],
     "mcp": [
         ("none", "none is not a directory"),
@@ -156,6 +192,33 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("luger2026 --model mini-gpt2 --corpus demo --out run --option depths=[[1]]", "depths"),
         (f"luger2026 --model mini-gpt2 --corpus demo --out run --option points={10**30}", "points"),
         ("luger2026 --model mini-gpt2 --corpus demo --out run --context 1", "'--context'"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out new --segments 3", "draws sentences"),
+        (
+            "vig2019 --model mini-gpt2 --corpus demo --out new --texts 3",
+            "draws sentences, not texts",
+        ),
+        (
+            "clark2019 --model mini-gpt2 --corpus demo --out new --texts 3",
+            "draws segments, not tex",
+        ),
+        (
+            "luger2026 --model mini-gpt2 --corpus demo --out new --segments 3",
+            "draws texts, not seg",
+        ),
+        (
+            "clark2019 --model mini-gpt2 --corpus demo --out new --segments 3 --sentences 4",
+            "not both",
+        ),
+        ("clark2019 --model mini-gpt2 --corpus demo --out new --segments 0", "'--segments'"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out new --weights none", "raw, norm or both"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out new --bos sometimes", "auto, never or al"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out new --workers 2", "add `--engine ray`"),
+        ("vig2019 --model mini-gpt2 --corpus demo --out new --train a.conllu", "no option 'train'"),
+        (
+            "vig2019 --model mini-gpt2 --corpus demo --out new --device tpu",
+            "The device 'tpu' cannot",
+        ),
+        ("nothing:STUDY --model mini-gpt2 --corpus demo --out new", "no study at 'nothing:STUDY'"),
     ],
     "view": [
         ("Birds", "Missing option '--out'"),
@@ -175,6 +238,13 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("Birds --out v.svg --heads 0,1 --kind neuron", "takes one head, not 2"),
         ("Birds --out v.svg --hide last", "hide is 'last'; choose first, special."),
         ("Birds --out v.svg --hide first --kind neuron", "has no setting 'hide'"),
+        ("Birds --out v.html --heads L99H2", "has no layer 99; it has layers 0 to 7."),
+        ("Birds --out v.html --heads L5H2,L4H3", "not heads of one layer"),
+        ("Birds --out v.html --heads L5H2 --layer 4", "names the layer; leave --layer out"),
+        ("Birds --out v.html --theme blue", "'blue' is not one of 'auto', 'light', 'dark'"),
+        ("Birds --out v.html --top-p 2 --generate 3", "give a share above 0 and up to 1"),
+        ("Birds --out v.html --target They", "mini-gpt2 has no decoder"),
+        ("Birds --out v.html --generate 3 --model mini-bert", "not a causal language model"),
         ("Birds --out v.svg --summary sum", "summary is 'sum'; choose each, mean, max."),
         ("Birds --out v.svg --layout text --kind model", "no setting 'layout'"),
         ("Birds --out v.html --generate -1", "Invalid value for '--gener"),
@@ -229,6 +299,9 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    write_run(folder / "run", "vig2019", described=True)
+    write_luger_run(folder / "luger")
+    unfinished_run(folder / "half")
     (folder / "latin.txt").write_bytes("Caf\u00e9.\n".encode("latin-1"))
     (folder / "cut.txt.gz").write_bytes(gzip.compress(b"One. Two.")[:-6])
     pq.write_table(pa.table({"text": ["One. Two."]}), folder / "rows.parquet")

@@ -15,7 +15,8 @@ from headscope.head import Head
 from headscope.results.describe import PORTRAIT
 from headscope.results.heads import changed_heads, choose_heads, describe_heads, pool
 from headscope.results.run import read_finished
-from headscope.results.statements import Statements, write_statements
+from headscope.results.statements import Statements, Table, write_statements
+from headscope.results.tables import Column
 from tests.references.described import NAMES, with_descriptions
 from tests.references.grouped import write_run
 
@@ -46,6 +47,21 @@ def test_heads_are_chosen_by_name_group_or_words_and_put_in_order() -> None:
         names(layer=4)
     with pytest.raises(RunError, match="'nsubj'; the names in this run are first token, previous"):
         names(role="nsubj")
+
+
+def test_a_relation_is_answered_by_the_table_that_has_its_best_head(tmp_path: Path) -> None:
+    columns = (Column("relation"), Column("head", "head"), Column("accuracy", "number"))
+    rows = ({"relation": "nsubj", "head": "L1H2", "accuracy": 0.68},)
+    shown = tuple(column.name for column in columns)
+    table = Table("best", "Table 1", "", columns, rows, "table1", shown)
+    result = with_descriptions(empty(), list(NAMES), EXPLAINED)
+    run = write_run(tmp_path / "run", write_statements(result, Statements(tables=(table,))))
+    told = CliRunner().invoke(app, ["heads", str(run), "--role", "nsubj"])
+    assert told.stdout.splitlines()[-1] == "Table 1: relation nsubj, head L1H2, accuracy 0.68."
+    plain = make_run(tmp_path / "plain", list(NAMES))
+    told = CliRunner().invoke(app, ["heads", str(plain), "--role", "dobj"])
+    assert "from a verb to its object" in told.stdout.splitlines()[0]
+    assert told.stderr == "The best head for dobj is in Table 1 of `headscope study clark2019`.\n"
 
 
 def test_a_run_without_portraits_says_why() -> None:

@@ -1,6 +1,5 @@
 """The `headscope` program: collects the commands and turns a user's mistake into one sentence."""
 
-import gc
 import io
 import sys
 import warnings
@@ -98,7 +97,6 @@ def main() -> None:
         _stop(f"{error.filename}: {error.strerror}; check the path.")
     if code == INTERRUPTED:
         print("headscope: stopped; run the same command again to go on.", file=sys.stderr)
-    gc.freeze()  # nothing is looked through once more at the end
     sys.exit(code)
 
 

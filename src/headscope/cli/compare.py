@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from headscope.cli.output import AsJson
+from headscope.errors import RunError
 from headscope.wording import counted, plain
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ def compare(
     from headscope.results.compare import compare as compare_runs
     from headscope.results.compare import write_csv
 
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        reason = "is a directory" if out.is_dir() else "its folder is not there"
+        raise RunError(f"{out} cannot be written: {reason}; give another with --out.")
     comparison = compare_runs(run_a, run_b, by=cast("By", by))
     changed = list(_changed(comparison, run_a, run_b))
     if as_json:

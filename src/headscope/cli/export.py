@@ -14,9 +14,10 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            metavar="csv|parquet|headvis|graph",
-            help="csv, parquet: everything in long form; headvis: a run of luger2026; graph: what "
-            "feeds its heads (JSON, GraphML), if it was computed.",
+            metavar="csv|parquet|headvis|graph|kv",
+            help="csv, parquet: everything in long form. Of a run of luger2026: headvis; graph, "
+            "what feeds its heads (JSON, GraphML), if it was computed; kv, which heads need all "
+            "keys and values of a long text.",
         ),
     ] = "csv",
     as_json: AsJson = False,

@@ -41,13 +41,18 @@ def heads(
     """
     import msgspec
 
-    from headscope.results.heads import choose_heads, describe_runs
+    from headscope.results.fact_words import RELATIONS
+    from headscope.results.heads import choose_heads, describe_runs, tell_rows
     from headscope.results.run import read_finished
 
-    models = describe_runs([read_finished(run) for run in runs])
+    opened = [read_finished(run) for run in runs]
+    rows = [] if role is None else [line for run in opened for line in tell_rows(run.data, role)]
+    models = describe_runs(opened)
     answer = []
     for name, described in models:
-        chosen = choose_heads(described, role=role, layer=layer, order=cast("Order", sort))
+        chosen = choose_heads(
+            described, role=role, layer=layer, order=cast("Order", sort), is_answered=bool(rows)
+        )
         answer.append({"model": name, "summary": described.summary, "heads": chosen})
         if not as_json:
             if len(models) > 1:
@@ -55,6 +60,12 @@ def heads(
             for head in chosen:
                 typer.echo(_line(head))
             typer.echo(described.summary)
+    for line in rows:
+        typer.echo(line, err=as_json)
+    if role in RELATIONS and not rows:
+        typer.echo(
+            f"The best head for {role} is in Table 1 of `headscope study clark2019`.", err=True
+        )
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
 

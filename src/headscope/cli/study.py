@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, check_model, load_model
+from headscope.studies import STUDIES
 from headscope.text.readers import list_formats
 from headscope.wording import counted, plain
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 _Name = Annotated[
     str,
     typer.Argument(
-        metavar="vig2019|clark2019|luger2026",
-        help="Which study; one of your own as package.module:STUDY.",
+        metavar="|".join([*STUDIES, "package.module:STUDY"]),
+        help="Which study, or one of your own.",
     ),
 ]
 _ModelName = Annotated[
@@ -60,7 +61,18 @@ _Workers = Annotated[
     typer.Option(metavar="N", help="Ray workers, sharing the cores; one per GPU by default."),
 ]
 _Sentences = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Sentences to draw; all by default.")
+    int | None, typer.Option(min=1, metavar="N", help="How many to draw; all by default.")
+]
+_Segments = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="The same for clark2019, by its own name.")
+]
+_Texts = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="The same for luger2026: lines or sentences, drawn with the documents they are in.",
+    ),
 ]
 _Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the draw.")]
 _BatchTokens = Annotated[
@@ -149,6 +161,8 @@ def study(
     address: _Address = None,
     workers: _Workers = None,
     sentences: _Sentences = None,
+    segments: _Segments = None,
+    texts: _Texts = None,
     seed: _Seed = 0,
     device: Device = None,
     dtype: Dtype = "float32",
@@ -175,6 +189,7 @@ def study(
     where = find_engine(engine, address=address, workers=workers)
     find_modules_here(name)
     chosen = find_study(name)
+    count = chosen.sample_size(sentences=sentences, segments=segments, texts=texts)
     named = {"train": train, "vectors": vectors, "context": context, "weights": weights}
     named |= {"rest": rest or None, "bos": bos}
     given = {key: value for key, value in named.items() if value is not None}
@@ -197,7 +212,7 @@ def study(
         read,
         out,
         engine=where,
-        sentences=sentences,
+        sentences=count,
         seed=seed,
         batch_tokens=batch_tokens,
         **options,
@@ -206,8 +221,8 @@ def study(
         said = _summary(result, out)
         typer.echo(json.dumps(said, indent=1, ensure_ascii=False, default=lambda n: n.item()))
         return
-    count = counted(result.attrs["sentences"], chosen.unit)
-    typer.echo(plain(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}"))
+    inputs = counted(result.attrs["sentences"], chosen.unit)
+    typer.echo(plain(f"{out}/result.nc: {name} of {model}, {inputs}{_skipped(result)}"))
     typer.echo(f"Now: headscope report {shlex.quote(out)}")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
+from headscope.head import read_head
 from headscope.model.inputs.frame import Bos
 from headscope.model.trace import ENDING, Precision
 from headscope.progress import show_progress
@@ -83,7 +84,7 @@ _Layer = Annotated[
     int | None, typer.Option(metavar="L", help="Keep only this layer; the first is 0.")
 ]
 _Heads = Annotated[
-    str | None, typer.Option(metavar="0,3", help="Keep only these heads; the first is 0.")
+    str | None, typer.Option(metavar="0,3", help="Keep only these heads: numbers from 0, or L5H2.")
 ]
 _Hide = Annotated[
     str | None,
@@ -145,8 +146,9 @@ def view(
     from headscope.views.view import check_ending, gallery, open_view
 
     ending = ENDING if out.suffix == ENDING else check_ending(out)
+    layer, numbers = read_heads(layer, heads)
     settings = {
-        **_settings(kind, layer, heads, hide, theme), "summary": summary, "layout": layout,
+        **_settings(kind, layer, numbers, hide, theme), "summary": summary, "layout": layout,
     }  # fmt: skip
     if text is not None and text.endswith(ENDING):
         one = _open_stored(text, model=model, chat=chat, pair=pair, target=target)
@@ -176,7 +178,7 @@ def view(
             truncate=truncate,
             # Only what is shown is kept: all matrices of a long text do not fit into memory.
             layers=None if layer is None else [layer],
-            heads=None if heads is None else parse_heads(heads),
+            heads=numbers,
         )
         for one in inputs
     ]
@@ -282,6 +284,18 @@ def _names_file(said: str) -> bool:
     return False
 
 
+def read_heads(layer: int | None, said: str | None) -> tuple[int | None, list[int] | None]:
+    """The layer and its heads, which are numbers or names with their layer in them."""
+    if said is None or "L" not in said.upper():
+        return layer, None if said is None else parse_heads(said)
+    named = [read_head(name) for name in said.split(",")]
+    if layer is not None:
+        raise ViewError(f"{said} names the layer; leave --layer out.")
+    if len({head.layer for head in named}) > 1:
+        raise ViewError(f"{said} are not heads of one layer, which a view takes.")
+    return named[0].layer, [head.head for head in named]
+
+
 def parse_heads(text: str) -> list[int]:
     """`0,3` and `0-3` as numbers."""
     numbers: list[int] = []
@@ -294,13 +308,12 @@ def parse_heads(text: str) -> list[int]:
 
 
 def _settings(
-    kind: str, layer: int | None, heads: str | None, hide: str | None, theme: Theme
+    kind: str, layer: int | None, numbers: list[int] | None, hide: str | None, theme: Theme
 ) -> dict[str, Any]:
     """The options as settings of this kind of view; one that it does not have is refused there."""
     declared = kind_of(kind)
     settings: dict[str, Any] = {"theme": theme, "hide": hide.split(",") if hide else None}
     settings["layers" if declared.shows_all_layers else "layer"] = layer
-    numbers = None if heads is None else parse_heads(heads)
     if "heads" in declared.settings:
         return {**settings, "heads": numbers}
     if numbers is not None and len(numbers) > 1:

@@ -1,4 +1,4 @@
-"""A run as files of other tools: CSV and Parquet in long form, and the tree that HeadVis reads.
+"""A run as files of other tools: CSV and Parquet in long form; trees, graphs and plans of others.
 
 ```
 index          every file below with what it holds: dimensions, title, unit, formula
@@ -24,6 +24,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.exports.graph import require_composition, write_graph
 from headscope.exports.headvis import require_examples, write_headvis
+from headscope.exports.kv import require_distances, write_kv
 from headscope.files import find_place
 from headscope.head import Head
 from headscope.results.head_map import map_heads
@@ -44,7 +45,7 @@ from headscope.results.run import SETTINGS, Run, read_finished
 from headscope.results.statements import claim_rows, read_statements
 from headscope.results.tables import tabulate, to_csv
 
-Format = Literal["csv", "parquet", "headvis", "graph"]
+Format = Literal["csv", "parquet", "headvis", "graph", "kv"]
 FORMATS: tuple[str, ...] = get_args(Format)
 BESIDE = {"se": "_se", "q": "_q"}  # columns beside a value, and the ends of their variables' names
 SAID = ("title", "meaning", "unit", "formula", "reference")  # of a measure, in the index
@@ -58,14 +59,18 @@ def export(run: str | Path, out: str | Path, format: Format = "csv") -> Path:
     found, folder = read_finished(run), find_place(out)
     if format == "headvis":
         require_examples(found)
-    if format == "graph":
+    elif format == "graph":
         require_composition(found.data)
+    elif format == "kv":
+        require_distances(found.data)
     try:
         _claim(folder)
         if format == "headvis":
             write_headvis(found, folder)
         elif format == "graph":
             write_graph(found.data, folder)
+        elif format == "kv":
+            write_kv(found.data, folder)
         else:
             write_tables(found, folder, format)
     except OSError as error:
@@ -95,7 +100,7 @@ def write_tables(run: Run, folder: Path, ending: str) -> None:
     _write_statements(data, folder / "tables", ending)
     _write_records(run, folder / "records", ending)
     said = {str(name): _plain(value) for name, value in data.attrs.items()}
-    for name, content in {SETTINGS: run.about, "attributes.json": said}.items():
+    for name, content in {SETTINGS: run.settings, "attributes.json": said}.items():
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         (folder / name).write_text(text, encoding="utf-8")
     _write(folder / f"index.{ending}", pa.Table.from_pylist(entries))

@@ -19,7 +19,7 @@ from headscope.explorer.answers.runs import Library
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import clear_and_all, compare_runs, exported, rows_of
-from headscope.results.heads import Order, choose_heads, describe_heads
+from headscope.results.heads import Order, choose_heads, describe_heads, tell_rows
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -78,7 +78,7 @@ class Tools:
                     "state": about.state,
                     "model": about.model,
                     "corpus": about.corpus,
-                    "notes": about.notes,
+                    "notes": about.remarks,
                     "measures": [] if about.result is None else sorted(opened.columns),
                 }
             )
@@ -94,16 +94,19 @@ class Tools:
     ) -> Answer:
         """Say in a sentence what each head looks at, and how much of its attention that explains.
 
-        role finds heads by name, group or word, such as "previous", "syntax" or "nsubj".
+        role finds heads by name, group or word, such as "previous" or "syntax"; a relation, such as
+        "nsubj", also by what tables of the run say of it: which head finds it best.
         """
-        described = describe_heads(self.library.run(run).data)
-        chosen = choose_heads(described, role=role, layer=layer, order=sort)
+        data = self.library.run(run).data
+        described, told = describe_heads(data), tell_rows(data, role) if role else []
+        chosen = choose_heads(described, role=role, layer=layer, order=sort, is_answered=bool(told))
         cells = [
             {"head": cell.head, "name": cell.name, "group": cell.group, "sentence": cell.sentence,
              "explained": cell.explained}
             for cell in chosen[: _rows(rows)]
         ]  # fmt: skip
-        return {"summary": described.summary, "count": len(chosen), "heads": cells}
+        summary = {"summary": described.summary, "count": len(chosen), "heads": cells}
+        return {**summary, "tables": told} if told else summary
 
     def describe_head(self, run: str, head: str) -> Answer:
         """Say what one head looks at, with its value and rank in every measure."""

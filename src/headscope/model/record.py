@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import ModelError
+from headscope.files import names_only
 from headscope.head import Head, read_head
 from headscope.model.attention import MASKED, LayerAttention, Stack, bias, sink
 from headscope.model.capture.changes import Replacement, switch_off, why_no_change
@@ -107,7 +108,7 @@ def trace(
         else:
             model.forward(batch, recording, logits=False)
     return Trace(
-        model=model.name,
+        model=names_only(model.name),
         stacks=recording.stacks(_axes(source, written)),
         is_causal=model.is_causal,
         prompt_length=prompt,

@@ -26,7 +26,7 @@ from headscope.theme import DIVERGING, FAINT, INK, PAPER, SEQUENTIAL, UNKNOWN
 from headscope.views.figures import drawing_with, dress, untouched
 
 FORMATS = ("svg", "png", "pdf")
-NARROWEST = 3.2  # inches of a figure
+NARROWEST, WIDEST = 3.2, 40  # inches of a figure
 _WIDTH: ContextVar[float | None] = ContextVar("width", default=None)
 # The colours of the explorer's maps; unknown values have a grey of their own.
 MAP = LinearSegmentedColormap.from_list("sequential", SEQUENTIAL.light).with_extremes(bad=UNKNOWN)

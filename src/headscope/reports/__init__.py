@@ -8,7 +8,7 @@ from pathlib import Path
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.head import Head, read_head
-from headscope.plots import FORMATS, NARROWEST, require_font, style
+from headscope.plots import FORMATS, NARROWEST, WIDEST, require_font, style
 from headscope.plots import render as render_figure
 from headscope.reports.exemplars import Group, ShownHead, csv_rows, show_head
 from headscope.reports.measures import general_figures, show_measures
@@ -80,10 +80,13 @@ def report(
 def _look(
     width: float | None, font: str | None, formats: Sequence[str], columns: Sequence[str]
 ) -> Look:
-    if width is not None and not width >= NARROWEST:
+    if width is not None and not NARROWEST <= width <= WIDEST:
+        reason = (
+            "they would be too large to draw" if width > WIDEST else "their words would overlap"
+        )
         raise RunError(
-            f"Figures cannot be {width:g} inches wide: their words would overlap; give a width of "
-            f"{NARROWEST} or more."
+            f"Figures cannot be {width:g} inches wide: {reason}; give a width of {NARROWEST} to "
+            f"{WIDEST}."
         )
     if font is not None:
         require_font(font)

@@ -184,12 +184,12 @@ class Chapter:
             for why, count in results.skipped(result).items()
         ]
         lines += say_left_out(results.left_out(result)).values()
-        return [*lines, *self.run.notes]
+        return [*lines, *self.run.remarks]
 
     @property
     def settings(self) -> ShownTable:
         """run.json as a table."""
-        settings = [pair for pair in _flatten(self.run.about) if pair[0] != "model sketch"]
+        settings = [pair for pair in _flatten(self.run.settings) if pair[0] != "model sketch"]
         rows = [{"setting": name, "value": value} for name, value in settings]
         return show_table(*tabulate(rows), "What was run")
 

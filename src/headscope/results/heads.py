@@ -18,9 +18,11 @@ from headscope.results.cost import REPLACED, cost_sentence
 from headscope.results.dataset import left_out, read_attribute
 from headscope.results.describe import PORTRAIT
 from headscope.results.evidence import EVIDENCE, MATRIX, NULL_NAMES, PROFILE
+from headscope.results.fact_words import RELATIONS
 from headscope.results.head_map import HeadMap, MapCell, map_heads
 from headscope.results.measure import RoleGroup
 from headscope.results.run import Run, read_finished
+from headscope.results.statements import read_statements
 
 Order = Literal["explained", "layer", "role"]
 GROUPS: tuple[str, ...] = get_args(RoleGroup)
@@ -120,15 +122,21 @@ def choose_heads(
     role: str | None = None,
     layer: int | None = None,
     order: Order = "layer",
+    is_answered: bool = False,
 ) -> list[MapCell]:
-    """The heads of a layer, and those with a name, a group or a word; none is refused."""
+    """The heads of a layer, and those with a name, a group or a word.
+
+    None is refused, unless the role `is_answered` elsewhere. A relation finds the heads whose name
+    has its word: nsubj those of subjects.
+    """
     if layer is not None and layer not in described.layers:
         first, last = described.layers[0], described.layers[-1]
         raise RunError(f"There is no layer {layer}; there are {first} to {last}.")
     chosen = [cell for cell in described.cells if layer in (None, cell.layer)]
     if role is not None:
-        chosen = [cell for cell in chosen if fits(cell, role)]
-    if not chosen:
+        word = RELATIONS[role][-1] if role in RELATIONS else role
+        chosen = [cell for cell in chosen if fits(cell, role) or fits(cell, word)]
+    if not chosen and not is_answered:
         names = ", ".join(name.name for name in described.names)
         raise RunError(f"No head is described by {role!r}; the names in this run are {names}.")
     if order == "explained":
@@ -173,6 +181,21 @@ def fits(cell: MapCell, role: str) -> bool:
     """Whether a head has this name or group, or a sentence with this word."""
     asked = role.lower().strip()
     return any(asked in text.lower() for text in (cell.name, cell.group, cell.sentence))
+
+
+def tell_rows(data: xr.Dataset, label: str) -> list[str]:
+    """What the tables of a run say of a head under a label, such as a relation."""
+    lines = []
+    for table in read_statements(data).tables:
+        for row in table.rows:
+            if table.narrow and label in row.values() and row.get("head"):
+                cells = (f"{name} {_cell(row[name])}" for name in table.narrow if name in row)
+                lines.append(f"{table.title}: {', '.join(cells)}.")
+    return lines
+
+
+def _cell(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def rows_of(cells: Sequence[MapCell]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ import xarray as xr
 
 import headscope
 from headscope.errors import RunError
-from headscope.files import find_place, write_text
+from headscope.files import find_place, names_only, write_text
 from headscope.results.dataset import check_result, load, without_stack
 from headscope.results.inspection import (
     LIMITS,
@@ -102,20 +102,29 @@ class Run:
         return str(self.about.get("study") or known.get("study") or "unknown")
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """run.json for others to read."""
+        return names_only(self.about)
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes for others to read."""
+        return [note.replace(str(self.path), self.path.name) for note in self.notes]
+
+    @property
     def model(self) -> str | None:
-        return self._said("model", "name")
+        return names_only(self._said("model", "name"))
 
     @property
     def corpus(self) -> str | None:
-        """The corpus in words: how much of which, and where it lies."""
+        """The corpus in words: how much of which."""
         count, mark = self._said("corpus", "sentences"), self._said("corpus", "fingerprint")
-        name, path = self._said("corpus", "name"), self._said("corpus", "path")
+        name = self._said("corpus", "name")
         if count is None or (mark is None and name is None):
             return None
         which = name or f"corpus {str(mark)[:8]}"
-        place = "" if path in (None, name) else f" ({path})"
         many = counted(int(count), "sentences") if count.isdecimal() else f"{count} sentences"
-        return f"{many} of {which}{place}"
+        return f"{many} of {which}"
 
     def _said(self, part: str, name: str) -> str | None:
         found = self.about.get(part)

@@ -17,7 +17,7 @@ from headscope.engine.run import THREADS, RunFolder, lock_run, open_run
 from headscope.engine.setup import Setup
 from headscope.engine.stage import run_stage, run_stages
 from headscope.errors import CorpusError, RunError
-from headscope.files import find_place
+from headscope.files import find_place, names_only
 from headscope.model.inputs.frame import check_bos, find_frame
 from headscope.model.inputs.labels import marks_word_pieces
 from headscope.model.loading.load import load
@@ -70,7 +70,8 @@ def study(
     Study. `model` may be a name that `load` takes, `corpus` what `read_corpus` takes, or a list of
     texts, each a document. `out` is the run directory; a second call with the same one continues
     where the first stopped. Without it nothing is kept. `engine` is "local", "ray", or a RayEngine
-    with an address. `sentences` draws a sample with the seed. `options` are the study's.
+    with an address. `sentences` draws a sample with the seed, which clark2019 also takes as
+    `segments` and luger2026 as `texts`, for that is what they count. `options` are the study's.
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
@@ -81,8 +82,9 @@ def study(
     path = find_place(out)
     declared = name if isinstance(name, Study) else find_study(name)
     workers = find_engine(engine) if isinstance(engine, str) else engine
-    options = declared.with_options(options)
-    sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
+    own = {declared.drawn: options.pop(declared.drawn)} if declared.drawn in options else {}
+    sentences = SENTENCES.read(declared.sample_size(sentences=sentences, **own))
+    options, seed = declared.with_options(options), SEED.read(seed)
     if isinstance(model, str | Path):
         find_source(model)  # what is not there is said before anything is read
     corpus = _corpus(corpus, declared)
@@ -131,14 +133,14 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
     result = xr.Dataset(
         attrs={
             "study": study.name,
-            "model": setup.model.name,
+            "model": names_only(setup.model.name),
             "is_causal": int(setup.model.is_causal),
             "weights": setup.reading,
             "bos": _begin(study, setup),
             "word_pieces": "##" if marks_word_pieces(setup.model.tokenizer) else "",
             "corpus": setup.corpus.fingerprint,
             "left_out": json.dumps(study.left_out(setup)),
-            "options": json.dumps({"seed": setup.seed, **setup.options}),
+            "options": json.dumps(names_only({"seed": setup.seed, **setup.options})),
         }
     )
     result = run_stages(study.stages(setup), setup, run, pool, result)

@@ -66,6 +66,7 @@ class Study:
     choice_titles: Mapping[str, str] = field(default_factory=dict)  # by table of chosen heads
     notes: Callable[[xr.Dataset], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
+    drawn: str = "sentences"  # what a sample of a corpus counts
     # What is read of a corpus: how many sentences (None: all), with which seed and options.
     draw: Callable[[Corpus, int | None, int, Mapping[str, Any]], Corpus] = draw_sentences
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
@@ -81,6 +82,18 @@ class Study:
     remedy: str = REMEDY
     # Options of the demo's run, by bundled model; a minute on two cores is for all runs together.
     demo: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def sample_size(self, **given: int | None) -> int | None:
+        """How many to draw, as `sentences` or by this study's own name for what is counted."""
+        counts = {name: count for name, count in given.items() if count is not None}
+        for name in counts:
+            if name not in ("sentences", self.drawn):
+                raise RunError(
+                    f"{self.name} draws {self.drawn}, not {name}; say how many of those."
+                )
+        if len(counts) > 1:
+            raise RunError(f"Say how many {self.drawn} to draw, or sentences, not both.")
+        return next(iter(counts.values()), None)
 
     def parts(self, setup: Setup) -> tuple[Part, ...]:
         """Inputs of every kind, with the metrics that read them."""

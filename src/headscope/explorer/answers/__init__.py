@@ -62,7 +62,7 @@ def detail(opened: OpenRun) -> sent.RunDetail:
     result = opened.run.result
     return sent.RunDetail(
         **structs.asdict(summary(opened)),
-        about=opened.run.about,
+        about=opened.run.settings,
         measures=[] if result is None else catalogue(result),
         left_out={} if result is None else left_out(result),
     )
@@ -98,7 +98,7 @@ def summary(opened: OpenRun) -> sent.RunSummary:
         slug=opened.slug,
         study=run.study,
         state=run.state,
-        notes=list(run.notes),
+        notes=run.remarks,
         model=run.model,
         corpus=run.corpus,
         layers=axes["layer"].values.tolist() if "layer" in axes else [],

@@ -49,7 +49,7 @@ class OpenRun:
         """The result; a RefusedError with the notes where there is none."""
         if self.run.result is None:
             raise RefusedError(
-                409, f"The run {self.slug} has no result to show. {' '.join(self.run.notes)}"
+                409, f"The run {self.slug} has no result to show. {' '.join(self.run.remarks)}"
             )
         return self.run.result
 

@@ -59,7 +59,8 @@ def find_device(name: str | None) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"The device {name!r} cannot be used here; try cpu or cuda.") from error
+        devices = "cpu or cuda" if torch.cuda.is_available() else "cpu"
+        raise ModelError(f"The device {name!r} cannot be used here; try {devices}.") from error
     return device
 
 

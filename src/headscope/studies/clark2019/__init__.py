@@ -219,6 +219,7 @@ STUDY = Study(
         (f"{additions.note(result)}{NOTES}", say_errors(result), say_words(result, TREES))
     ).strip(),
     unit="segments",
+    drawn="segments",
     demo={
         "mini-gpt2": {"sentences": 12, "probe_seeds": 1},
         "mini-bert": {"sentences": 12, "probe_seeds": 1},

@@ -93,6 +93,7 @@ STUDY = Study(
     claims=CLAIMS,
     notes=notes,
     unit="inputs",
+    drawn="texts",
     check=check_room,
     settle=settle_context,
     layout="documents",

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.errors import CorpusError
+from headscope.files import names_only
 from headscope.model.model import Model
 from headscope.studies.shared.words import WordTokens
 from headscope.wording import is_number
@@ -73,7 +74,7 @@ class InputEmbeddings:
         """The embedding table of a model."""
         embedding = model.network.get_input_embeddings()
         table: Tensor = embedding.weight  # pyright: ignore[reportAssignmentType]
-        return cls(table.detach().float().cpu(), model.name)
+        return cls(table.detach().float().cpu(), names_only(model.name))
 
     @property
     def size(self) -> int:
