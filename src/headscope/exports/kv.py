@@ -35,7 +35,7 @@ RULE = (
 
 def require_distances(data: xr.Dataset) -> None:
     """Refuse a run without these measures, or of a model that keeps no keys and values."""
-    missing = [name for name in MEASURES if name not in data or margin_of(data, name) is None]
+    missing = [name for name in MEASURES if not _is_known(data, name)]
     if missing:
         raise RunError(
             f"This run does not measure {missing[0]} with its error; a plan of keys and values "
@@ -45,6 +45,12 @@ def require_distances(data: xr.Dataset) -> None:
         raise RunError(
             f"{data.attrs.get('model')} sees the whole text; it keeps no keys and values."
         )
+
+
+def _is_known(data: xr.Dataset, name: str) -> bool:
+    return (
+        name in data and margin_of(data, name) is not None and bool(np.isfinite(data[name]).any())
+    )
 
 
 def write_kv(data: xr.Dataset, folder: Path) -> None:

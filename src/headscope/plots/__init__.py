@@ -27,6 +27,7 @@ from headscope.views.figures import drawing_with, dress, untouched
 
 FORMATS = ("svg", "png", "pdf")
 NARROWEST, WIDEST = 3.2, 40  # inches of a figure
+NARROW = 4.5  # below this a legend has one entry on a line
 _WIDTH: ContextVar[float | None] = ContextVar("width", default=None)
 # The colours of the explorer's maps; unknown values have a grey of their own.
 MAP = LinearSegmentedColormap.from_list("sequential", SEQUENTIAL.light).with_extremes(bad=UNKNOWN)

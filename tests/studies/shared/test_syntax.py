@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from headscope.metrics.metric import Axis, Grid
+from headscope.plots import style
 from headscope.portrait.score import SHARES
 from headscope.results.claims import Replicates, judge
 from headscope.results.replicates import GROUPS
@@ -17,6 +18,7 @@ from headscope.studies.shared.syntax import (
     draw_syntax,
     some_head_follows_syntax,
 )
+from tests.plots.canvas import outside, overlapping, texts
 
 GRID = Grid((0, 1), 2)
 
@@ -85,3 +87,10 @@ def test_a_bar_has_three_shares_and_heads_are_in_the_order_of_syntax() -> None:
     widths /= axes.get_window_extent().width  # of an axis from 0 to 1
     np.testing.assert_allclose(widths[:, 0], (0.5, 0.1, 0.02), atol=0.01)
     np.testing.assert_allclose(widths[:, 3], (0.2, 0.0, 0.0), atol=0.01)
+
+
+def test_words_stay_inside_and_apart_in_a_figure_of_a_column() -> None:
+    with style("syntax", width=3.3):
+        drawing = draw_syntax(result_of(Shares()))
+        assert outside(drawing) == []
+        assert list(overlapping(texts(drawing))) == []

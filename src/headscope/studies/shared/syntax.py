@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
+from headscope.plots import NARROW, page_width
 from headscope.results.claims import Evidence, Replicates, claim, on_all
 from headscope.results.held_out import hold_out
 from headscope.results.intervals import SHARE
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 SYNTAX = "syntax_after_position"
 SHOWN = 16  # heads of the figure
 CLEARLY = 0.05  # of a head's attention
-WIDTH, ROW, FOOT = 6.4, 0.2, 0.8  # inches
+WIDTH, ROW, FOOT = 6.4, 0.2, 0.6  # inches
 
 
 @claim(
@@ -74,7 +75,10 @@ def draw_syntax(result: xr.Dataset) -> "Drawing":
     names = np.array([str(head) for head in heads_of(result)])
     known = np.flatnonzero(np.isfinite(after))
     shown = known[np.argsort(-after[known], kind="stable")][:SHOWN]
-    drawing = Drawing(figsize=(WIDTH, FOOT + ROW * len(shown)), layout="constrained")
+    wide = page_width(WIDTH)
+    columns = 3 if wide >= NARROW else 1
+    high = FOOT + ROW * (len(shown) + 3 // columns)
+    drawing = Drawing(figsize=(wide, high), layout="constrained")
     axes = drawing.subplots()
     alone = np.clip(only, 0, np.maximum(after, 0))
     start = np.zeros(len(shown))
@@ -87,8 +91,8 @@ def draw_syntax(result: xr.Dataset) -> "Drawing":
         axes.barh(names[shown], widths, left=start, color=ROLES[group].light, label=label)
         start += widths
     axes.invert_yaxis()
-    axes.set(xlim=(0, 1), xlabel="share of the head's attention that is explained")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
+    axes.set(xlim=(0, 1), xlabel="explained share of the head's attention")
+    drawing.legend(loc="outside lower center", ncols=columns, fontsize="small")
     return drawing
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots import SIGNED, add_axes, add_bar, fit_columns, page_width
+from headscope.plots import NARROW, SIGNED, add_axes, add_bar, fit_columns, page_width
 from headscope.plots.charts import DASHED, MARKS
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
@@ -33,6 +33,7 @@ COLUMNS = 4  # two heads, each on two sentences
 CELL, NARROWEST, TALLEST = 0.22, 1.8, 3.6
 LEFT, GAP, BAR, BAR_TEXT, BOTTOM, TOP = 0.5, 0.1, 0.08, 0.5, 0.5, 0.45
 RELATIONS = 24
+ENTRY = 0.17  # inches of a line of a legend
 SHOWN_PROBES = ("attention", "attention_words")
 
 
@@ -74,7 +75,8 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     axes.set_yticks(range(len(rows)), names, fontsize="small")
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(0, 1)
-    axes.set_xlabel("best head: ● same words, ○ held out\nbest fixed offset: |")
+    key = "best head: ● same words, ○ held out\nbest fixed offset: |"
+    drawing.supxlabel(key, fontsize="medium")
     return drawing
 
 
@@ -82,9 +84,11 @@ def draw_learning(result: xr.Dataset) -> Drawing:
     """Attachment of every probe after quarters of its training; right-branching learns nothing."""
     curves = result["parsing_curve"]
     wide = page_width(5.6)
-    drawing = Drawing(figsize=(wide, 0.6 * wide), layout="constrained")
-    axes = drawing.subplots()
     baseline, *probes = curves["probe"].values.tolist()
+    columns = 2 if wide >= NARROW else 1
+    legend = ENTRY * (len(probes) + 1) / columns
+    drawing = Drawing(figsize=(wide, 0.6 * wide + legend), layout="constrained")
+    axes = drawing.subplots()
     for probe, colour, mark in zip(probes, SERIES, MARKS, strict=False):
         axes.plot(100 * curves["share"], 100 * curves.sel(probe=probe), color=colour, marker=mark,
                   markersize=3.2, linewidth=1.4, label=PROBE_NAMES[probe])  # fmt: skip
@@ -92,8 +96,7 @@ def draw_learning(result: xr.Dataset) -> Drawing:
     axes.axhline(level, color=FAINT, linewidth=1, linestyle=DASHED, label=PROBE_NAMES[baseline])
     axes.set(xlabel="% of the training", ylabel="UAS in %", ylim=(0, None))
     axes.set_xticks(100 * curves["share"].values)
-    axes.legend(fontsize="small", loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.2),
-                borderaxespad=0)  # fmt: skip
+    drawing.legend(fontsize="small", loc="outside lower center", ncols=columns)
     return drawing
 
 
