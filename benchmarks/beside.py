@@ -2,10 +2,12 @@
 
 python -m benchmarks.beside COMMIT                        all studies
 python -m benchmarks.beside COMMIT --studies luger2026    one of them
+python -m benchmarks.beside COMMIT --studies load trace read_corpus
 
 Both read the demo corpus with both bundled models. The last work is inputs of 4,096 tokens for a
-random network, some rows at a time. Portraits and
-untrained networks are left out: a commit may have none.
+random network, some rows at a time. Portraits and untrained networks are left out: a commit may
+have none. Loading, tracing and reading the demo corpus are done many times over in a process; the
+fastest call counts, times their number.
 """
 
 import argparse
@@ -22,6 +24,7 @@ WORKS = (
     *((study, model) for study in ("vig2019", "clark2019", "luger2026")
       for model in ("mini-bert", "mini-gpt2")),
     ("vig2019", "4096 tokens"),
+    ("load", "mini-gpt2"), ("trace", "mini-gpt2"), ("read_corpus", "demo.conllu"),
 )  # fmt: skip
 # Runs in a process of its own, for either source. The first run compiles and fills caches.
 CODE = """
@@ -60,6 +63,41 @@ hs.study(name, model, corpus, **options)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([time.process_time() - start, peak]))
 """
+# Each is called once before it is timed, for what is compiled and cached by then.
+CALLS = """
+import json, os, resource, sys, tempfile, time
+from importlib.resources import files
+from pathlib import Path
+import torch
+import headscope as hs
+
+name, which, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+torch.set_num_threads(threads)
+folder = Path(os.environ.setdefault("HEADSCOPE_CACHE", tempfile.mkdtemp()))
+treebank = (files("headscope.text") / "bundled" / "demo.conllu").read_text("utf-8")
+
+def read(number):
+    file = folder / f"{number}.conllu"  # other bytes each time, so that no cache has them
+    file.write_text(f"# copy = {number}\\n{treebank}", "utf-8")
+    return list(hs.read_corpus(file))
+
+if name == "load":
+    call, repeats = lambda _: hs.load(which), 20
+elif name == "trace":
+    model = hs.load(which)
+    text = " ".join(sentence.text for sentence in hs.demo_corpus().select(range(6)))
+    call, repeats = lambda _: model.trace(text), 40
+else:
+    call, repeats = read, 10
+call(-1)
+seconds = []
+for number in range(repeats):
+    start = time.process_time()
+    call(number)
+    seconds.append(time.process_time() - start)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([repeats * min(seconds), peak]))
+"""
 
 
 class Cost(NamedTuple):
@@ -79,8 +117,9 @@ def extract(commit: str, folder: Path) -> Path:
 
 
 def run(source: Path, study: str, model: str, threads: int) -> Cost:
-    """A study in a process that imports the package from a source."""
-    command = [sys.executable, "-c", CODE, study, model, str(threads)]
+    """A study, or a call, in a process that imports the package from a source."""
+    code = CALLS if study in ("load", "trace", "read_corpus") else CODE
+    command = [sys.executable, "-c", code, study, model, str(threads)]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": str(source)}, capture_output=True, text=True
     )
