@@ -16,7 +16,7 @@ def annotate(
             help="Raw text: .txt, a paragraph per line and blank lines between documents; .jsonl, "
             "Parquet or Arrow with a text per document; a dataset of the hub, saved or by its "
             "name; - for standard input. Or a corpus that lacks tags or trees. Endings: "
-            f"{', '.join(SUFFIXES)}, also with .gz or .zst.",
+            f"{', '.join(SUFFIXES)}, text also with .gz or .zst.",
         ),
     ],
     out: Annotated[

@@ -33,7 +33,7 @@ _CorpusName = Annotated[
     typer.Option(
         metavar="CORPUS",
         help=f"demo, a directory, a URL, - for standard input, the name of a dataset on the hub, "
-        f"or a file: {list_formats()}; each also as .gz or .zst.",
+        f"or a file: {list_formats()}; text also as .gz or .zst.",
     ),
 ]
 _Column = Annotated[

@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headscope.errors import CorpusError
 from headscope.files import find_place, is_local
-from headscope.text.readers import suffix_of
-from headscope.text.readers.lines import open_bytes
 from headscope.text.sentence import Sentence
 from headscope.text.storage import Storage, hold_in_memory, write_parquet
 from headscope.text.table import derive
@@ -161,18 +157,6 @@ def columns_of(corpus: Corpus, *names: str) -> "Iterator[pa.Table]":
     """Some columns of the sentences, a row group at a time; no other is decoded."""
     for _, table in corpus.storage.tables(corpus.rows):
         yield table.select(list(names))
-
-
-def read_stored(path: Path) -> Iterator[Sentence]:
-    """The sentences of a .parquet corpus; a compressed one is unpacked on the way."""
-    if suffix_of(path) == path.suffix:
-        yield from Corpus.open(path)
-        return
-    with TemporaryDirectory(prefix="headscope-") as folder:
-        plain = Path(folder) / path.stem
-        with open_bytes(path) as packed, plain.open("wb") as file:
-            copyfileobj(packed, file)
-        yield from Corpus.open(plain)
 
 
 def values_of(corpus: Corpus, field: Field) -> set[str]:

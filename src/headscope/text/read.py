@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from headscope.errors import CorpusError
 from headscope.files import checksum, find_place, is_local, write_text
-from headscope.text.corpus import Corpus, Source, read_stored
+from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import COMPRESSED, SUFFIXES, format_of, suffix_of
 from headscope.text.readers.conll import Fused, read_conll2012, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
@@ -193,7 +193,7 @@ def read_sentences(
             case "CoNLL-2012":
                 yield from read_conll2012(path, names)
             case "Parquet" if is_corpus(path):
-                yield from read_stored(path)
+                yield from Corpus.open(path)
             case "JSONL" if (in_lines and column == TEXT) or not is_raw(path):
                 yield from read_jsonl(path, names)
             case "text" if in_lines or layout == "paragraphs":

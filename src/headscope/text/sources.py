@@ -19,9 +19,9 @@ from headscope.text.read import (
     require_one,
     title_of,
 )
-from headscope.text.readers import suffix_of
+from headscope.text.readers import TABLES, suffix_of
 from headscope.text.readers.lines import document_numbers
-from headscope.text.readers.raw import TABLES, TEXT, Document, is_raw, numbered, read_raw
+from headscope.text.readers.raw import TEXT, Document, is_raw, numbered, read_raw
 from headscope.text.segments import joined
 from headscope.text.sentence import Sentence
 
@@ -57,9 +57,9 @@ def _joined(sentences: Iterable[Sentence]) -> Iterator[Document]:
 def read_documents(source: Named, column: str = TEXT) -> Iterable[Document]:
     """The documents of a source, read one after another; memory does not grow with their number.
 
-    `source` is a file, several, or a directory: .txt (blank lines between documents), .jsonl,
-    Parquet, Arrow or Feather with a column of text, a dataset saved to disk, an annotated corpus
-    (the texts of its documents), each also as .gz or .zst. Or the name of a dataset on the hub
+    `source` is a file, several, or a directory: .txt (blank lines between documents) or .jsonl,
+    also as .gz or .zst; Parquet, Arrow or Feather with a column of text, a dataset saved to disk,
+    an annotated corpus (the texts of its documents). Or the name of a dataset on the hub
     (NAME:CONFIGURATION:SPLIT), "-" for standard input, "demo" for the bundled corpus. `column` is
     the column of a table, or the key of a .jsonl.
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from headscope.errors import CorpusError
 
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst")  # of lines of text
+TABLES = (".parquet", ".arrow", ".feather")  # which are compressed inside
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ SUFFIXES = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
 
 def suffix_of(path: Path) -> str:
     """The ending that names the format: ".txt" of a.txt and of a.txt.gz."""
-    return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    inner = Path(path.stem).suffix
+    return inner if path.suffix in COMPRESSED and inner not in TABLES else path.suffix
 
 
 def format_of(path: Path) -> Format:
@@ -48,7 +50,7 @@ def format_of(path: Path) -> Format:
             return kind
     unknown = f"the ending {path.suffix!r}, which" if path.suffix else "no ending, so"
     raise CorpusError(
-        f"{path} has {unknown} no reader knows; use {', '.join(SUFFIXES)}, as they are or with "
+        f"{path} has {unknown} no reader knows; use {', '.join(SUFFIXES)}, text also with "
         f"{' or '.join(COMPRESSED)}."
     )
 

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
 from headscope.errors import CorpusError
 from headscope.files import is_local
-from headscope.text.readers import COMPRESSED
 from headscope.text.sentence import Sentence, problem
 from headscope.wording import shorten
 
@@ -23,7 +20,7 @@ Layout = Literal["sentences", "running", "paragraphs", "documents"]
 LONGEST_LINE = 64 * 2**20  # bytes
 _DIGITS = 9
 _SAID = 200  # characters of what a decoder says
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
 UNREADABLE = (OSError, ValueError, KeyError, pa.ArrowException, *_BROKEN)  # of damaged bytes
 
@@ -55,13 +52,13 @@ def sound(sentence: Sentence, line: int = 0, lines: Sequence[int] = ()) -> Sente
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """The content of a file, decompressed as it is read; whatever goes wrong names the file."""
     try:
-        with path.open("rb") as file, decompressed(file, path.suffix) as content:
+        with path.open("rb") as file, _decompressed(file, path.suffix) as content:
             yield content
     except (OSError, *_BROKEN) as error:
         raise cannot_read(path, error) from error
 
 
-def decompressed(file: BinaryIO, ending: str) -> BinaryIO:
+def _decompressed(file: BinaryIO, ending: str) -> BinaryIO:
     """What a .gz or .zst holds; any other file as it is."""
     if ending == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
@@ -71,30 +68,9 @@ def decompressed(file: BinaryIO, ending: str) -> BinaryIO:
     return file
 
 
-@contextmanager
-def open_seekable(path: Path) -> Iterator[Any]:
-    """A file that can be read in any order, as Arrow needs it.
-
-    A compressed one is unpacked into a temporary file first; a local one is mapped into memory.
-    """
-    if path.suffix in COMPRESSED:
-        with open_bytes(path) as packed, spooled(packed) as file:
-            yield file
-    elif is_local(path):
-        with pa.memory_map(str(path)) as file:
-            yield file
-    else:
-        with path.open("rb") as file:
-            yield file
-
-
-@contextmanager
-def spooled(content: BinaryIO) -> Iterator[BinaryIO]:
-    """A copy on disk of what can only be read once, removed in the end."""
-    with TemporaryFile(prefix="headscope-") as file:
-        copyfileobj(content, file)
-        file.seek(0)
-        yield file
+def open_table(path: Path) -> Any:
+    """A file that can be read in any order; a local one is mapped into memory."""
+    return pa.memory_map(str(path)) if is_local(path) else path.open("rb")
 
 
 def cannot_read(name: Path | str, error: Exception) -> CorpusError:
@@ -122,7 +98,7 @@ def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
             raise CorpusError(
                 f"{name}:{number}: a line of more than {LONGEST_LINE:,} bytes; cut it."
             )
-        skipped = len(_BYTE_ORDER_MARK) if offset == 0 and raw.startswith(_BYTE_ORDER_MARK) else 0
+        skipped = len(BYTE_ORDER_MARK) if offset == 0 and raw.startswith(BYTE_ORDER_MARK) else 0
         try:
             line = raw[skipped:].decode()
         except UnicodeDecodeError as error:
@@ -137,7 +113,7 @@ def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
 def has_byte_order_mark(path: Path) -> bool:
     """Whether a file begins with the mark of UTF-8, which is no part of its text."""
     with open_bytes(path) as file:
-        return file.read(len(_BYTE_ORDER_MARK)) == _BYTE_ORDER_MARK
+        return file.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK
 
 
 def whole_number(digits: str) -> int | None:

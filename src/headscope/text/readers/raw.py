@@ -11,41 +11,36 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
 from headscope.text.boundaries import cut_sentences
-from headscope.text.readers import suffix_of
+from headscope.text.readers import TABLES, suffix_of
 from headscope.text.readers.jsonl import parse_record
 from headscope.text.readers.lines import (
+    BYTE_ORDER_MARK,
     UNREADABLE,
     Layout,
     LineError,
     cannot_read,
-    decompressed,
     lines_of,
-    open_seekable,
+    open_table,
     read_lines,
     sound,
-    spooled,
 )
 from headscope.text.sentence import LONGEST_TEXT, Sentence
 from headscope.wording import shorten
 
 TEXT = "text"  # the column that is read unless another is named
-TABLES = (".parquet", ".arrow", ".feather")
 INPUT_NAME = "standard input"  # as messages call it
 _NAMES = "document"  # the column whose strings name the texts, where a table has it
 _CORPUS = b"headscope"  # the key under which a Parquet file says that it is an annotated corpus
-_PACKED_STARTS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"  # begins the format that can be read in any order; the other is a stream
-_TABLE_STARTS = (_PARQUET, _ARROW_FILE, b"\xff\xff\xff\xff")
 _PEEKED = 64  # bytes by which standard input shows its format
 _ROWS = 64  # texts that are in memory at a time
 _BUFFER = 1 << 20  # bytes of a column that are read ahead
@@ -137,14 +132,14 @@ def is_corpus(path: Path) -> bool:
     if suffix_of(path) != ".parquet":
         return False
     try:
-        with open_seekable(path) as file:
+        with open_table(path) as file:
             return _CORPUS in (pq.ParquetFile(file).metadata.metadata or {})
     except (OSError, ValueError, pa.ArrowException):
-        return path.suffix == ".parquet"
+        return True
 
 
 def read_raw(path: Path, column: str) -> Iterator[Document]:
-    """The documents of a raw file, compressed or not."""
+    """The documents of a raw file."""
     ending = suffix_of(path)
     if ending == ".txt":
         yield from _read_text(read_lines(path), path)
@@ -152,31 +147,25 @@ def read_raw(path: Path, column: str) -> Iterator[Document]:
         yield from _read_objects(read_lines(path), path, column)
     else:
         try:
-            with open_seekable(path) as file:
+            with open_table(path) as file:
                 yield from _read_table(file, path, column)
         except UNREADABLE as error:
             raise cannot_read(path, error) from error
 
 
 def read_standard_input(column: str) -> Iterator[Document]:
-    """Lines of text or of JSON, or a table: standard input has no ending, so its bytes say."""
+    """Lines of text or of JSON: standard input has no ending, so its first bytes say."""
     if sys.stdin is None or sys.stdin.closed:
         raise CorpusError("Standard input is closed; give a file.")
     file: Any = sys.stdin.buffer
     try:
-        start = file.peek(_PEEKED)
-        for packed, ending in _PACKED_STARTS.items():
-            if start.startswith(packed):
-                file = BufferedReader(cast(Any, decompressed(file, ending)))
-                start = file.peek(_PEEKED)
-        if start.startswith(_TABLE_STARTS):
-            with spooled(file) as table:
-                yield from _read_table(table, INPUT_NAME, column)
-        elif start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-            yield from _read_objects(lines_of(file, INPUT_NAME), INPUT_NAME, column)
+        start = file.peek(_PEEKED).removeprefix(BYTE_ORDER_MARK).lstrip()
+        lines = lines_of(file, INPUT_NAME)
+        if start.startswith(b"{"):
+            yield from _read_objects(lines, INPUT_NAME, column)
         else:
-            yield from _read_text(lines_of(file, INPUT_NAME), INPUT_NAME)
-    except UNREADABLE as error:
+            yield from _read_text(lines, INPUT_NAME)
+    except OSError as error:
         raise cannot_read(INPUT_NAME, error) from error
 
 
@@ -211,7 +200,7 @@ def _read_objects(lines: Iterable[str], name: Path | str, column: str) -> Iterat
             yield document
 
 
-def _read_table(file: Any, name: Path | str, column: str) -> Iterator[Document]:
+def _read_table(file: Any, name: Path, column: str) -> Iterator[Document]:
     """The texts of one column of an open table, of which only a few are in memory."""
     start = file.read(len(_ARROW_FILE))
     file.seek(0)
