@@ -10,7 +10,6 @@ import torch
 import headscope as hs
 from headscope.errors import ModelError
 from headscope.model.capture.rows import DeferredMask
-from headscope.model.loading.network import Copy
 from headscope.model.model import Model
 from tests.references.tiny_families import tiny
 from tests.references.tiny_models import MODELS
@@ -29,7 +28,7 @@ def values() -> dict[str, object]:
     trace = translator.trace(TEXT, target=TEXT)
     sizes = {"q_length": 5, "kv_length": 7, "mask": batch.mask}
     masks = DeferredMask(lambda **_: batch.mask, sizes)
-    found = [model, encoded, batch, model.plan, model.plan.slots, model.modes, Copy.of(model)]
+    found = [model, encoded, batch, model.plan, model.plan.slots, model.modes]
     found += [trace, trace.default, trace.default.queries, masks, layers[0], layers[2], layers[-1]]
     found += [layers[-1].texts[0], *model._expectations(batch).values()]  # pyright: ignore[reportAttributeAccessIssue]
     return {type(value).__name__: value for value in found}
@@ -62,7 +61,6 @@ def test_a_long_text_is_shortened() -> None:
 def test_other_values_say_their_size() -> None:
     assert repr(VALUES["Batch"]) == "Batch(2 texts × 46 tokens)"
     assert repr(VALUES["Plan"]) == "Plan(interface, self: 2 layers × 4 heads)"
-    assert repr(VALUES["Copy"]) == "Copy('Llama', LlamaForCausalLM)"
 
 
 def layers(model: Model) -> list[torch.Tensor]:

@@ -63,7 +63,7 @@ class LayerAttention:
         return self.rows_of(start, stop)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TextAttention:
     """One text's attention in one layer as its parts: weight = exp(scaling·q·k + bias − lse).
 
@@ -77,10 +77,6 @@ class TextAttention:
     lse: Float[Tensor, "head query"]  # logarithm of the sum of exp(score) over each row
     kind: Kind | None
     bias: Callable[[int, int], Float[Tensor, "query key"]] | None = None  # where kind is None
-
-    def __repr__(self) -> str:
-        heads, queries, _ = self.query.shape
-        return f"TextAttention({heads} heads, {queries} × {self.key.shape[1]} tokens)"
 
     def to(self, device: torch.device) -> "TextAttention":
         """The same on another device."""
@@ -115,16 +111,13 @@ class TextAttention:
         return nn.functional.pad(weights, (0, tokens - keys))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlainAttention:
     """One layer's attention without its matrix, text by text."""
 
     stack: Stack
     layer: int
     texts: tuple[TextAttention, ...]
-
-    def __repr__(self) -> str:
-        return f"PlainAttention({self.stack!r}, layer {self.layer}, {len(self.texts)} texts)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +180,7 @@ class Packing:
         return values.unflatten(-1, self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PackedAttention:
     """One layer's attention without its matrix, all texts of a batch at once."""
 
@@ -199,10 +192,6 @@ class PackedAttention:
     lse: Float[Tensor, "head token"]
     kind: Kind
     packing: Packing
-
-    def __repr__(self) -> str:
-        texts, tokens = self.packing.shape
-        return f"PackedAttention({self.stack!r}, layer {self.layer}, {texts} × {tokens} tokens)"
 
 
 UNSEEN = -1e30

@@ -56,8 +56,16 @@ from headscope.model.inputs.chat import Chat, Message
 from headscope.model.inputs.encode import decoder_start, encode, encode_target, is_parted
 from headscope.model.inputs.frame import Bos
 from headscope.model.inputs.tokens import Tokens
-from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
-from headscope.model.loading.source import Origin, in_short
+from headscope.model.loading.network import (
+    evaluating,
+    fingerprint,
+    home_of,
+    load_again,
+    quiet,
+    sketch,
+    take_apart,
+)
+from headscope.model.loading.source import in_short
 
 LONG_TABLE = 8192  # positions that a network may have a table of
 
@@ -78,12 +86,12 @@ class Model:
         *,
         name: str | None = None,
         revision: str | None = None,
-        origin: Origin | None = None,
+        origin: Mapping[str, Any] | None = None,
         remarks: tuple[str, ...] = (),
     ) -> None:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
-        self.origin = origin
+        self.origin = origin  # what `load` was given, with a path that holds in any folder
         self.remarks = remarks  # what is unusual about how the weights are held
         self.network = network
         self.tokenizer = tokenizer
@@ -96,8 +104,9 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process loads what has a name, and is sent what was made here."""
-        source = self.origin or Copy.of(self)
-        return type(source).load, (source,)
+        if self.origin is None:
+            return take_apart(self)
+        return load_again, (self.name, self.origin)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
@@ -280,13 +289,12 @@ class Model:
         the language model, which can cost as much as all layers. Rows and columns of padding are
         for the caller to mask.
         """
-        run = self._bind(batch, logits)
+        run, expected = self._bind(batch, logits), self._expectations(batch)
         with torch.set_grad_enabled(gradients):
             if observer is None:
                 return run()
             if block is None:
-                return capture(run, self.plan, observer, self._expectations(batch), validate)
-            expected = self._expectations(batch, whole=False)
+                return capture(run, self.plan, observer, expected, validate)
             with self.modes.masks("rows"):
                 return capture_rows(run, self.plan, observer, expected, block, validate)
 
@@ -303,7 +311,7 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding; with
         `end_to_end`, which needs `lays_end_to_end`, it is that of one text made of all.
         """
-        expected = self._expectations(batch, whole=False)
+        expected = self._expectations(batch)
         with torch.no_grad(), self.modes.masks("fused"):
             run, packing = self._bind(batch, logits, end_to_end), batch.find_packing()
             return capture_fused(
@@ -338,7 +346,7 @@ class Model:
 
         `headscope.model.capture.changes` says which networks allow it.
         """
-        run, expected = self._bind(batch, logits), self._expectations(batch, whole=False)
+        run, expected = self._bind(batch, logits), self._expectations(batch)
         with torch.set_grad_enabled(gradients):
             return run_changed(run, self.plan, change, expected, observer)
 
@@ -350,7 +358,7 @@ class Model:
         """
         if isinstance(self._parts, str):
             raise ModelError(f"{self.name} does not say why a head looks there: {self._parts}.")
-        run, expected = self._bind(batch, logits=False), self._expectations(batch, whole=False)
+        run, expected = self._bind(batch, logits=False), self._expectations(batch)
         frozen = run_frozen(run, self.plan, self._parts, expected)
         nothing = frozen.with_nothing()
         return frozen, run_frozen(run, self.plan, self._parts, expected, nothing)
@@ -366,7 +374,7 @@ class Model:
         if no_neurons is not None:
             return no_neurons
         batch = self._probe_batch()
-        run, expected = self._bind(batch, logits=False), self._expectations(batch, whole=False)
+        run, expected = self._bind(batch, logits=False), self._expectations(batch)
         plain: list[LayerAttention] = []
         try:
             parts = find_parts(self.network, run)
@@ -381,8 +389,9 @@ class Model:
     def modes(self) -> Modes:
         """Which modes besides dense are right for this network; proved on first use."""
         source = dataclasses.replace(self._probe_batch(), target=None)
-        expected = self._expectations(source, whole=False)
-        return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
+        expected = self._expectations(source)
+        run, packing = self._bind(source, logits=False), source.find_packing()
+        return prove_modes(self.name, self.plan, run, expected, source.spans(), packing)
 
     @cached_property
     def has_sound_cache(self) -> bool:
@@ -417,12 +426,11 @@ class Model:
         target = probe_batch(self.network, TARGET_TOKENS, self.device)
         return dataclasses.replace(batch, target=target)
 
-    def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
+    def _expectations(self, batch: Batch) -> dict[Stack, Expectation]:
         target = batch.target
         padded = batch.is_padded or (target is not None and target.is_padded)
-        return self.plan.expectations(
-            self.name, batch.mask, None if target is None else target.mask, padded, whole=whole
-        )
+        mask = None if target is None else target.mask
+        return self.plan.expectations(self.name, batch.mask, mask, padded)
 
     def _check_vocabulary(self, tokens: Tokens) -> None:
         size = vocabulary_size(self.network)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -23,7 +22,7 @@ from headscope.model.inputs.tokens import Tokens
 from headscope.model.loading.memory import check_memory, needed, within_memory
 from headscope.model.trace import StackTrace, Trace
 from headscope.model.why import LiveInputs
-from headscope.model.writes import value_norms
+from headscope.model.writes import norms_of
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -172,17 +171,7 @@ def _axes(source: Tokens, target: Tokens | None) -> dict[Stack, tuple[Tokens, To
     return axes
 
 
-@dataclass
-class StackParts:
-    """What is kept of one stack: parts by their name in a StackTrace and by layer."""
-
-    tensors: defaultdict[str, dict[int, Tensor]] = field(default_factory=lambda: defaultdict(dict))
-    scaling: dict[int, float] = field(default_factory=dict)
-    softcap: float | None = None
-
-    def add(self, part: str, layer: int, values: Tensor) -> None:
-        """Copy values, which die with the observer's call."""
-        self.tensors[part][layer] = values.detach().to("cpu", torch.float32, copy=True)
+Parts = defaultdict[str, dict[int, Any]]  # of one stack, by their name in a StackTrace and by layer
 
 
 class Recording:
@@ -196,7 +185,7 @@ class Recording:
         self._plan = plan
         self._layers = None if layers is None else set(layers)
         self._heads = heads
-        self._stacks: dict[Stack, StackParts] = {}
+        self._stacks: dict[Stack, Parts] = {}
 
     def __call__(self, seen: LayerAttention) -> None:
         """Copy what was chosen of one layer."""
@@ -204,26 +193,29 @@ class Recording:
         heads = self._heads_of(stack)
         if (self._layers is not None and seen.layer not in self._layers) or not heads:
             return
-        parts = self._stacks.setdefault(seen.stack, StackParts())
-        parts.add("weights", seen.layer, seen.weights[0, heads])
+        parts = self._stacks.setdefault(seen.stack, defaultdict(dict))
+
+        def keep(part: str, values: Tensor) -> None:  # which die with this call
+            copied = values.detach().to("cpu", torch.float32, copy=True)
+            parts[part][seen.layer] = copied
+
+        keep("weights", seen.weights[0, heads])
         key_heads = _key_heads_of(stack, heads)
         if stack.no_neurons is None:
-            assert seen.query is not None and seen.key is not None and seen.scaling is not None
-            parts.add("query", seen.layer, seen.query[0, heads])
-            parts.add("key", seen.layer, seen.key[0, key_heads])
-            parts.scaling[seen.layer] = seen.scaling
-            parts.softcap = seen.extras.get("softcap")
+            assert seen.query is not None and seen.key is not None
+            keep("query", seen.query[0, heads])
+            keep("key", seen.key[0, key_heads])
+            parts["scaling"][seen.layer] = seen.scaling
+            parts["softcap"][seen.layer] = seen.extras.get("softcap")
             added, dropped = bias(seen), sink(seen)
             if added is not None:
-                parts.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
+                keep("bias", _bias(added[0, ..., : seen.weights.shape[-1]], heads))
             if dropped is not None:
-                parts.add("sink", seen.layer, dropped[heads])
+                keep("sink", dropped[heads])
         if stack.no_norms is None:
-            projection = self._plan.projection(seen.stack, seen.layer)
-            assert seen.value is not None and projection is not None
-            norms = value_norms(seen.value[0], projection, stack.heads)
-            parts.add("value", seen.layer, seen.value[0, key_heads])
-            parts.add("value_norms", seen.layer, norms[heads])
+            assert seen.value is not None
+            keep("value", seen.value[0, key_heads])
+            keep("value_norms", norms_of(self._plan, seen)[0, heads])
 
     def stacks(self, axes: Mapping[Stack, tuple[Tokens, Tokens]]) -> dict[str, StackTrace]:
         """What was kept, with the tokens on both axes."""
@@ -235,29 +227,22 @@ class Recording:
         heads = range(stack.heads) if self._heads is None else self._heads
         return [head for head in heads if head < stack.heads]
 
-    def _stack(self, name: Stack, parts: StackParts, queries: Tokens, keys: Tokens) -> StackTrace:
+    def _stack(self, name: Stack, parts: Parts, queries: Tokens, keys: Tokens) -> StackTrace:
         plan = self._plan.stack(name)
         heads = self._heads_of(plan)
         key_heads = _key_heads_of(plan, heads)
         groups = plan.heads // plan.key_heads
-        tensors = parts.tensors
+        softcaps = parts.pop("softcap", {None: None})  # alike in all layers
         return StackTrace(
             name=name,
-            layers=tuple(tensors["weights"]),
+            layers=tuple(parts["weights"]),
             heads=tuple(heads),
-            weights=tensors["weights"],
             queries=queries,
             keys=keys,
-            query=tensors["query"] or None,
-            key=tensors["key"] or None,
-            value=tensors["value"] or None,
             key_head_of=tuple(key_heads.index(head // groups) for head in heads),
-            scaling=parts.scaling or None,
-            bias=tensors["bias"] or None,
-            softcap=parts.softcap,
-            sink=tensors["sink"] or None,
-            value_norms=tensors["value_norms"] or None,
+            softcap=next(iter(softcaps.values())),
             no_norms=plan.no_norms,
+            **parts,
         )
 
 

@@ -14,7 +14,6 @@ from transformers.modeling_utils import AttentionInterface
 
 from headscope.errors import CaptureError
 from headscope.model.attention import LayerAttention
-from headscope.model.capture.backends import install
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
 from tests.references.tiny_families import family, tiny
@@ -27,10 +26,10 @@ def weights(model: Model, text: str) -> list[Tensor]:
 
 
 def test_the_interface_is_wrapped_once_per_process() -> None:
-    install()
-    before = AttentionInterface.get_interface
-    install()
+    before: Any = AttentionInterface.get_interface
+    weights(tiny("Llama"), "Birds")
     assert AttentionInterface.get_interface is before
+    assert not hasattr(before.__wrapped__, "__wrapped__")
 
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-J"])
@@ -175,6 +174,6 @@ def test_shape_validation_alone_lets_values_pass(monkeypatch: pytest.MonkeyPatch
     model = tiny("Llama")
     batch = model.batch([model.encode("Birds")])
     monkeypatch.setattr(
-        "headscope.model.capture.dense.check_values", lambda *_: pytest.fail("values checked")
+        "headscope.model.capture.dense.measure", lambda *_: pytest.fail("values checked")
     )
     model.forward(batch, lambda _: None, validate="shape")

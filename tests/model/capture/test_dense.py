@@ -1,5 +1,7 @@
 """A wrong matrix never leaves silently: every fault is named with its layer."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,13 +9,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.capture.dense import Expectation, check_shape, check_values, expect
+from headscope.model.capture.dense import Checks, Expectation
 
 QUERIES = torch.tensor([[True, True, True], [True, True, False]])
 
 
 def expectation(*, causal: bool = False, sink: bool = False) -> Expectation:
-    return expect("M", "self", 2, QUERIES, QUERIES, causal=causal, sink=sink)
+    return Expectation("M", "self", 2, QUERIES, QUERIES, causal, sink, padded=True)
+
+
+def check(weights: Tensor, layer: int, expected: Expectation) -> None:
+    Checks("full").see(weights, layer, expected)
 
 
 def good(*, causal: bool) -> Tensor:
@@ -29,13 +35,12 @@ def good(*, causal: bool) -> Tensor:
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_good_weights_pass(causal: bool) -> None:
-    check_shape(good(causal=causal), 0, expectation(causal=causal))
-    check_values(good(causal=causal), 0, expectation(causal=causal))
+    check(good(causal=causal), 0, expectation(causal=causal))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
 def test_rounding_of_the_dtype_is_no_fault(dtype: torch.dtype) -> None:
-    check_values(good(causal=True).to(dtype), 0, expectation(causal=True))
+    check(good(causal=True).to(dtype), 0, expectation(causal=True))
 
 
 @given(
@@ -46,39 +51,39 @@ def test_a_single_wrong_weight_is_found(value: float, place: tuple[int, ...]) ->
     weights = good(causal=True)
     weights[place] += value
     with pytest.raises(CaptureError, match=r"^M, layer 3, .*headscope check"):
-        check_values(weights, 3, expectation(causal=True))
+        check(weights, 3, expectation(causal=True))
 
 
 def test_weight_on_padding_is_found() -> None:
     weights = good(causal=False)
     weights[1, 0, 0] = torch.tensor([0.2, 0.2, 0.6])
     with pytest.raises(CaptureError, match=r"pays attention of 0\.6 to padding"):
-        check_values(weights, 0, expectation())
+        check(weights, 0, expectation())
 
 
 def test_weight_on_later_tokens_is_found() -> None:
     with pytest.raises(CaptureError, match="later tokens, so its mask was lost"):
-        check_values(good(causal=False), 0, expectation(causal=True))
+        check(good(causal=False), 0, expectation(causal=True))
 
 
 def test_rows_below_one_need_a_sink() -> None:
     weights = good(causal=False) * 0.8
-    check_values(weights, 0, expectation(sink=True))
+    check(weights, 0, expectation(sink=True))
     with pytest.raises(CaptureError, match=r"sums to 0\.8 instead of 1"):
-        check_values(weights, 0, expectation())
+        check(weights, 0, expectation())
 
 
 def test_rows_above_one_are_a_fault_even_with_a_sink() -> None:
     with pytest.raises(CaptureError, match=r"sums to 1\.2"):
-        check_values(good(causal=False) * 1.2, 0, expectation(sink=True))
+        check(good(causal=False) * 1.2, 0, expectation(sink=True))
 
 
 def test_another_shape_is_named() -> None:
     with pytest.raises(CaptureError, match=r"\(2, 3, 3, 3\) where .* is \(2, 2, 3, 3\)"):
-        check_shape(torch.zeros(2, 3, 3, 3), 0, expectation())
+        check(torch.zeros(2, 3, 3, 3), 0, expectation())
 
 
 def test_stacks_are_named() -> None:
-    expected = expect("M", "cross", 2, QUERIES, QUERIES, causal=False, sink=False)
+    expected = replace(expectation(), stack="cross")
     with pytest.raises(CaptureError, match=r"^M, cross layer 1,"):
-        check_values(-good(causal=False), 1, expected)
+        check(-good(causal=False), 1, expected)

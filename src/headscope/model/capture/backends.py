@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, wraps
-from threading import Lock
 from typing import Any
 
 import torch
@@ -45,8 +44,6 @@ Projection = nn.Linear | Conv1D
 Attend = Callable[[Callable, tuple[Any, ...], dict[str, Any]], Any]
 
 _attend: ContextVar[Attend | None] = ContextVar("headscope_interface_attend", default=None)
-_installed: set[type[AttentionInterface]] = set()
-_install_lock = Lock()
 
 # What an attention function may be given that does not enter the scores.
 _SILENT = {"dropout", "is_causal", "use_cache", "output_attentions", "output_hidden_states"}
@@ -65,20 +62,8 @@ class InterfaceBackend:
 
 def run_with(forward: Forward, attend: Attend) -> Any:
     """Run the forward pass with `attend` in place of the model's own attention function."""
-    install()
     with setting(_attend, attend):
         return forward()
-
-
-def install() -> None:
-    """Wrap `AttentionInterface.get_interface`, once per process.
-
-    Patching per forward pass lost calls between threads; the context variable says who observes.
-    """
-    with _install_lock:
-        if AttentionInterface not in _installed:
-            AttentionInterface.get_interface = _observed(AttentionInterface.get_interface)
-            _installed.add(AttentionInterface)
 
 
 @contextmanager
@@ -100,6 +85,11 @@ def _observed(original: Callable[..., Callable]) -> Callable[..., Callable]:
         return partial(_dispatch, resolved)
 
     return get_interface
+
+
+# Once per process: patched per forward pass, calls of other threads were lost. The context variable
+# says who observes.
+AttentionInterface.get_interface = _observed(AttentionInterface.get_interface)
 
 
 def _dispatch(resolved: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -171,8 +161,8 @@ class Site:
 class HooksBackend:
     """Observes the modules that return attention weights.
 
-    The hooks are on the network while a pass of this backend runs in any thread, and silent in
-    every other: threads that share a network do not disturb each other.
+    A pass has its own hooks, which are silent in the passes of other threads: threads that share a
+    network do not disturb each other.
     """
 
     name: BackendName = "hooks"
@@ -180,40 +170,26 @@ class HooksBackend:
     def __init__(self, sites: Sequence[Site]) -> None:
         self._watch: ContextVar[Watch | None] = ContextVar("headscope_hooks_watch", default=None)
         self._sites = sites
-        self._lock = Lock()
-        self._passes = 0
-        self._handles: list[RemovableHandle] = []
 
     def run(self, forward: Forward, watch: Watch) -> Any:
-        """Run the forward pass with the hooks awake."""
-        with self._hooked(), setting(self._watch, watch):
-            return forward(output_attentions=True)
-
-    @contextmanager
-    def _hooked(self) -> Iterator[None]:
-        with self._lock:
-            if self._passes == 0:
-                # transformers records outputs with hooks of its own: ours must come first to spare
-                # the memory.
-                self._handles = [
-                    site.module.register_forward_hook(self._hook(site.place), prepend=True)
-                    for site in self._sites
-                ]
-            self._passes += 1
+        """Run the forward pass with hooks on the modules."""
+        # transformers records outputs with hooks of its own: ours must come first to spare the
+        # memory.
+        handles = [
+            site.module.register_forward_hook(self._hook(site.place, watch), prepend=True)
+            for site in self._sites
+        ]
         try:
-            yield
+            with setting(self._watch, watch):
+                return forward(output_attentions=True)
         finally:
-            with self._lock:
-                self._passes -= 1
-                if self._passes == 0:
-                    for handle in self._handles:
-                        handle.remove()
+            for handle in handles:
+                handle.remove()
 
-    def _hook(self, place: int | str) -> Any:
+    def _hook(self, place: int | str, watch: Watch) -> Any:
         def hook(module: nn.Module, _args: Any, output: Any) -> Any:
-            watch = self._watch.get()
             weights = dict(_entries(output)).get(place)
-            if watch is None or weights is None:
+            if self._watch.get() is not watch or weights is None:
                 return None
             with setting(self._watch, None):
                 watch(LayerAttention(weights=weights, module=module))

@@ -13,6 +13,7 @@ Every layer is checked before it is shown: a wrong number is an error, never a r
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -41,9 +42,9 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, repr=False)
 class Expectation:
-    """What the weights of one stack must look like for one batch."""
+    """What the weights of one stack must look like for one batch, or for some of its queries."""
 
     model: str
     stack: Stack
@@ -53,10 +54,7 @@ class Expectation:
     causal: bool
     sink: bool
     padded: bool
-    forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
-
-    def __repr__(self) -> str:
-        return f"Expectation({self.stack!r}, weights of shape {self.shape})"
+    start: int = 0  # the first of these queries
 
     @property
     def device(self) -> torch.device:
@@ -70,9 +68,18 @@ class Expectation:
 
     def of_rows(self, start: int, stop: int) -> "Expectation":
         """What the weights of some query rows must look like."""
-        queries = self.queries[:, start:stop]
-        forbidden = _forbidden(queries, self.keys, self.causal, self.padded, start)
-        return replace(self, queries=queries, forbidden=forbidden)
+        return replace(self, queries=self.queries[:, start:stop], start=start)
+
+    @cached_property
+    def forbidden(self) -> Float[Tensor, "batch cell 1"] | None:
+        """1 where a real query must not look; None if it may look everywhere."""
+        if not (self.padded or self.causal):
+            return None
+        forbidden = ~self.keys[:, None, :].expand(-1, self.queries.shape[1], -1)
+        if self.causal:
+            every = torch.ones(forbidden.shape[1:], dtype=torch.bool, device=self.device)
+            forbidden = forbidden | every.triu(1 + self.start)
+        return (forbidden & self.queries[:, :, None]).flatten(1)[:, :, None].float()
 
 
 def capture(
@@ -153,45 +160,6 @@ def _numbered(call: LayerAttention, slot: "Slot") -> LayerAttention:
     return replace(call, stack=slot.stack, layer=slot.layer, weights=weights)
 
 
-def expect(
-    model: str,
-    stack: Stack,
-    heads: int,
-    queries: Bool[Tensor, "batch query"],
-    keys: Bool[Tensor, "batch key"],
-    *,
-    causal: bool,
-    sink: bool,
-    padded: bool | None = None,
-    whole: bool = True,
-) -> Expectation:
-    """Prepare the checks of one stack, once per batch; of `whole` matrices or of rows.
-
-    Whether there is padding is asked of the masks, for which a GPU must be waited for, only where
-    it is not said.
-    """
-    if padded is None:
-        padded = not (bool(queries.all()) and bool(keys.all()))
-    forbidden = _forbidden(queries, keys, causal, padded) if whole else None
-    return Expectation(model, stack, heads, queries, keys, causal, sink, padded, forbidden)
-
-
-def check(weights: Tensor, layer: int, expected: Expectation, validate: Validation) -> None:
-    """Check one layer as thoroughly as was asked for."""
-    check_shape(weights, layer, expected)
-    if validate == "full":
-        check_values(weights, layer, expected)
-
-
-def check_shape(weights: Tensor, layer: int, expected: Expectation) -> None:
-    """Refuse anything but batch × head × query × key."""
-    if tuple(weights.shape) != expected.shape:
-        raise CaptureError(
-            f"{_place(expected, layer)} gave weights of shape {tuple(weights.shape)} where batch × "
-            f"head × query × key is {expected.shape}; {_REMEDY}"
-        )
-
-
 class Checks:
     """The checks of one forward pass: at once on a CPU, at its end on a GPU.
 
@@ -203,27 +171,24 @@ class Checks:
         self._waiting: list[tuple[Tensor, int, Expectation, torch.dtype]] = []
 
     def see(self, weights: Tensor, layer: int, expected: Expectation) -> None:
-        """Check one layer, or have it checked later."""
-        if not weights.is_cuda or self._validate == "shape":
-            check(weights, layer, expected, self._validate)
-            return
-        check_shape(weights, layer, expected)
-        measured = measure(weights.detach(), expected)
-        self._waiting.append((measured, layer, expected, weights.dtype))
+        """Refuse anything but batch × head × query × key; judge its values now, or later."""
+        if tuple(weights.shape) != expected.shape:
+            raise CaptureError(
+                f"{_place(expected, layer)} gave weights of shape {tuple(weights.shape)} where "
+                f"batch × head × query × key is {expected.shape}; {_REMEDY}"
+            )
+        if self._validate == "full":
+            measured = measure(weights.detach(), expected)
+            self._waiting.append((measured, layer, expected, weights.dtype))
+        if not weights.is_cuda:
+            self.finish()
 
     def finish(self) -> None:
         """Judge what is waiting, with one copy from the device."""
-        if not self._waiting:
-            return
-        measured = torch.stack([values for values, *_ in self._waiting]).tolist()
-        for values, (_, layer, expected, dtype) in zip(measured, self._waiting, strict=True):
+        waiting, self._waiting = self._waiting, []
+        measured = torch.stack([values for values, *_ in waiting]).tolist() if waiting else []
+        for values, (_, layer, expected, dtype) in zip(measured, waiting, strict=True):
             judge(values, layer, expected, TOLERANCE.get(dtype, 1e-4))
-
-
-def check_values(weights: Tensor, layer: int, expected: Expectation) -> None:
-    """Refuse weights that are not finite, negative, misplaced, or do not sum to one."""
-    measured = measure(weights.detach(), expected).tolist()
-    judge(measured, layer, expected, TOLERANCE.get(weights.dtype, 1e-4))
 
 
 def measure(weights: Tensor, expected: Expectation) -> Float[Tensor, "4"]:
@@ -245,7 +210,7 @@ def measure(weights: Tensor, expected: Expectation) -> Float[Tensor, "4"]:
 
 
 def judge(measured: Sequence[float], layer: int, expected: Expectation, tolerance: float) -> None:
-    """Refuse a layer for what `measure` found in it."""
+    """Refuse weights that are not finite, negative, misplaced, or do not sum to one."""
     lowest, low, high, misplaced = measured
     if not lowest >= 0:  # also true of NaN
         what = "not a number" if lowest != lowest else f"{lowest:.3g}"
@@ -264,22 +229,6 @@ def judge(measured: Sequence[float], layer: int, expected: Expectation, toleranc
             f"{_place(expected, layer)} pays attention of {misplaced:.3g} to {where}, so its mask "
             f"was lost; {_REMEDY}"
         )
-
-
-def _forbidden(
-    queries: Bool[Tensor, "batch query"],
-    keys: Bool[Tensor, "batch key"],
-    causal: bool,
-    padded: bool,
-    start: int = 0,
-) -> Float[Tensor, "batch cell 1"] | None:
-    if not (padded or causal):
-        return None
-    forbidden = ~keys[:, None, :].expand(-1, queries.shape[1], -1)
-    if causal:
-        every = torch.ones(forbidden.shape[1:], dtype=torch.bool, device=keys.device)
-        forbidden = forbidden | every.triu(1 + start)
-    return (forbidden & queries[:, :, None]).flatten(1)[:, :, None].float()
 
 
 def _place(expected: Expectation, layer: int) -> str:

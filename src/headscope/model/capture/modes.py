@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -76,14 +76,17 @@ class Modes:
 
 
 def prove_modes(
-    model: str, plan: Plan, forward: Forward, expected: Mapping[Stack, Expectation]
+    model: str,
+    plan: Plan,
+    forward: Forward,
+    expected: Mapping[Stack, Expectation],
+    spans: Sequence[slice],
+    packing: Packing,
 ) -> Modes:
     """Hold every call of every mode against the model's own function on the same arguments."""
     if plan.backend.name != "interface":
         reason = "this family computes attention outside the attention interface"
         return Modes(model, {}, {"rows": reason, "fused": reason})
-    queries = next(iter(expected.values())).queries
-    spans, packing = spans_of(queries), Packing.of(queries)
     modes: dict[AttentionPath, Callable[[Callable, dict[str, Any]], Found]] = {
         "rows": _in_rows,
         "fused": lambda _, given: _by_parts(given, spans, packing),
@@ -333,10 +336,3 @@ def _mask(
         return rows[min(row, rows.shape[0] - 1), 0, :, span]
 
     return None, bias
-
-
-def spans_of(mask: Bool[Tensor, "batch token"]) -> list[slice]:
-    """Where the tokens of every text are; they are consecutive."""
-    lengths = mask.sum(-1).tolist()
-    firsts = mask.int().argmax(-1).tolist()
-    return [slice(first, first + length) for first, length in zip(firsts, lengths, strict=True)]

@@ -28,7 +28,7 @@ from headscope.model.capture.backends import (
     find_sites,
     reported,
 )
-from headscope.model.capture.dense import TOLERANCE, Expectation, expect
+from headscope.model.capture.dense import TOLERANCE, Expectation
 
 _BANDED = "computes attention only in a band around each token"
 _BLOCKS = "computes attention in blocks and leaves out the rest"
@@ -159,31 +159,18 @@ class Plan:
         return next(slot.projection for slot in own if slot.layer == layer)
 
     def expectations(
-        self,
-        model: str,
-        source: Mask,
-        target: Mask | None,
-        padded: bool | None = None,
-        *,
-        whole: bool = True,
+        self, model: str, source: Mask, target: Mask | None, padded: bool
     ) -> dict[Stack, Expectation]:
-        """What must be true of every stack's weights, by what is padding; see `expect`."""
+        """What must be true of the weights of every stack that runs, by what is padding."""
         expectations: dict[Stack, Expectation] = {}
         for stack in self.stacks:
-            of_target = stack.name in ("decoder", "cross")
-            if of_target and target is None:
-                continue
-            expectations[stack.name] = expect(
-                model,
-                stack.name,
-                stack.heads,
-                target if of_target and target is not None else source,
-                target if stack.name == "decoder" and target is not None else source,
-                causal=stack.causal,
-                sink=stack.sink,
-                padded=padded,
-                whole=whole,
-            )
+            name, heads = stack.name, stack.heads
+            queries = target if name in ("decoder", "cross") else source
+            keys = target if name == "decoder" else source
+            if queries is not None and keys is not None:
+                expectations[name] = Expectation(
+                    model, name, heads, queries, keys, stack.causal, stack.sink, padded
+                )
         return expectations
 
 

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
-from threading import Lock
 from typing import Any
 
 import torch
@@ -29,24 +28,19 @@ from transformers.masking_utils import (
 
 from headscope.model.attention import Forward, Kind, LayerAttention, Stack
 from headscope.model.capture.backends import bind, run_with, setting
-from headscope.model.capture.dense import Expectation, Observer, Progress, Validation, check
+from headscope.model.capture.dense import Checks, Expectation, Observer, Progress, Validation
 from headscope.model.capture.plan import Plan
 
 _deferred: ContextVar[bool] = ContextVar("headscope_masks_deferred", default=False)
-_installed: set[type[AttentionMaskInterface]] = set()
-_install_lock = Lock()
 KEY_SIDE = {"key", "value"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DeferredMask:
     """How an additive mask is made, and of what."""
 
     make: Callable[..., Tensor]
     given: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        return f"DeferredMask({self.given['q_length']} × {self.given['kv_length']}, {self.kind})"
 
     @property
     def kind(self) -> Kind | None:
@@ -67,17 +61,8 @@ class DeferredMask:
 @contextmanager
 def deferring() -> Iterator[None]:
     """Hand out recipes instead of masks in this context."""
-    _install()
     with setting(_deferred, True):
         yield
-
-
-def _install() -> None:
-    with _install_lock:
-        if AttentionMaskInterface not in _installed:
-            eager = AttentionMaskInterface()["eager"]
-            AttentionMaskInterface.register("eager", _deferrable(eager))
-            _installed.add(AttentionMaskInterface)
 
 
 def _deferrable(make: Callable[..., Tensor | None]) -> Callable[..., Any]:
@@ -92,6 +77,9 @@ def _deferrable(make: Callable[..., Tensor | None]) -> Callable[..., Any]:
         return None if make(**{**given, "q_length": 1}) is None else deferred
 
     return mask
+
+
+AttentionMaskInterface.register("eager", _deferrable(AttentionMaskInterface()["eager"]))
 
 
 def rows_of(mask: Any, start: int, stop: int) -> Tensor | None:
@@ -112,7 +100,7 @@ def capture_rows(
     validate: Validation = "full",
 ) -> Any:
     """Run the forward pass and show every layer `block` query rows at a time, in order."""
-    progress = Progress(plan, expected)
+    progress, checks = Progress(plan, expected), Checks(validate)
 
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bind(resolved, args, kwargs)
@@ -130,7 +118,8 @@ def capture_rows(
             if slot is None:
                 continue
             weights = weights.to(home)  # a layer may be on a device of its own
-            check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
+            checks.see(weights, slot.layer, expected[slot.stack].of_rows(start, stop))
+            checks.finish()
             observer(
                 LayerAttention(
                     weights=weights,

@@ -44,7 +44,6 @@ from headscope.model.loading.quantization import (
 )
 from headscope.model.loading.source import (
     INDEX,
-    Origin,
     Source,
     check_index,
     check_sizes,
@@ -109,16 +108,15 @@ def load(
         reader = tokenizer or _tokenizer(source, options)
     facts: dict[str, Any] = {"revision": revision, "remarks": form.describe(network)}
     if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
-        facts["origin"] = Origin(
-            source.name,
-            source.lasting_name,
-            revision,
-            dtype,
-            None if places is not None else form.device.type,
-            trust_remote_code,
-            places,
-            quantization,
-        )
+        facts["origin"] = {
+            "name": source.lasting_name,
+            "revision": revision,
+            "dtype": dtype,
+            "device": None if places is not None else form.device.type,
+            "device_map": places,
+            "quantization": quantization,
+            "trust_remote_code": trust_remote_code,
+        }
     return form.prove(source, lambda: Model(network, reader, name=source.name, **facts))
 
 

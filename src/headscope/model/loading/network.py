@@ -15,7 +15,7 @@ import json
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -247,61 +247,57 @@ def _configs(network: PreTrainedModel) -> list[PreTrainedConfig]:
     return list(configs.values())
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A network that was made in Python, as numbers; hooks that others put on it stay behind."""
+def load_again(name: str, origin: Mapping[str, Any]) -> "Model":
+    """The model of another process, perhaps of another machine, under the name it has there."""
+    from headscope.model.loading.load import load
 
-    kind: Any  # the class of the network
-    config: Any
-    layers: tuple[str, ...]  # the classes of its modules: a quantised layer takes any numbers
-    state: Mapping[str, Any]  # tensors, and what quantised layers keep besides
-    buffers: Mapping[str, Tensor]  # all of them: some are not part of the state
-    device: str
-    tokenizer: Any
-    name: str
-    revision: str | None
+    model = load(**origin)
+    model.name = name
+    return model
 
-    def __repr__(self) -> str:
-        return f"Copy({self.name!r}, {self.kind.__name__})"
 
-    @classmethod
-    def of(cls, model: "Model") -> "Copy":
-        """What it takes to make the model again."""
-        network = model.network
-        return cls(
-            type(network),
-            network.config,
-            _layers(network),
-            {name: e.cpu() if isinstance(e, Tensor) else e for name, e in entries_of(network)},
-            {name: tensor.cpu() for name, tensor in network.named_buffers()},
-            model.device.type,
-            model.tokenizer,
-            model.name,
-            model.revision,
-        )
+def take_apart(model: "Model") -> tuple[Callable[..., "Model"], tuple[Any, ...]]:
+    """What makes a model again that was made in Python, in another process, and what it takes.
 
-    def load(self) -> "Model":
-        """Make the model again."""
-        from headscope.model.model import Model
+    The network goes as numbers: hooks that others put on it stay behind.
+    """
+    network = model.network
+    state = {name: e.cpu() if isinstance(e, Tensor) else e for name, e in entries_of(network)}
+    buffers = {name: tensor.cpu() for name, tensor in network.named_buffers()}  # also if not saved
+    return put_together, (
+        type(network), network.config, _layers(network), state, buffers, model.device.type,
+        model.tokenizer, model.name, model.revision,
+    )  # fmt: skip
 
-        network = self.kind(self.config)
-        if _layers(network) != self.layers:
-            raise self._differs()
-        try:
-            network.load_state_dict(self.state, assign=True)
-            for name, tensor in self.buffers.items():
-                parent, _, leaf = name.rpartition(".")
-                setattr(network.get_submodule(parent), leaf, tensor)
-        except (RuntimeError, AttributeError) as error:
-            raise self._differs() from error
-        network = network.to(self.device)
-        return Model(network, self.tokenizer, name=self.name, revision=self.revision)
 
-    def _differs(self) -> ModelError:
-        return ModelError(
-            f"{self.name} is not what its configuration says, so it cannot be made again in "
-            "another process; save it and load it from its directory."
-        )
+def put_together(
+    kind: Any,
+    config: PreTrainedConfig,
+    layers: Sequence[str],
+    state: Mapping[str, Any],
+    buffers: Mapping[str, Tensor],
+    device: str,
+    tokenizer: PreTrainedTokenizerBase,
+    name: str,
+    revision: str | None,
+) -> "Model":
+    """The model that was taken apart."""
+    from headscope.model.model import Model
+
+    network = kind(config)
+    try:
+        if _layers(network) != layers:  # a quantised layer would take any numbers
+            raise RuntimeError("other layers")
+        network.load_state_dict(state, assign=True)
+        for place, tensor in buffers.items():
+            parent, _, leaf = place.rpartition(".")
+            setattr(network.get_submodule(parent), leaf, tensor)
+    except (RuntimeError, AttributeError) as error:
+        raise ModelError(
+            f"{name} is not what its configuration says, so it cannot be made again in another "
+            "process; save it and load it from its directory."
+        ) from error
+    return Model(network.to(device), tokenizer, name=name, revision=revision)
 
 
 def _layers(network: nn.Module) -> tuple[str, ...]:

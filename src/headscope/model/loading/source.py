@@ -1,7 +1,4 @@
-"""Where a model comes from: bundled, a directory, a GGUF file or the hub; and what fails there.
-
-From its origin another process loads the same model.
-"""
+"""Where a model comes from: bundled, a directory, a GGUF file or the hub; and what fails there."""
 
 import json
 import re
@@ -13,7 +10,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -29,10 +26,6 @@ from huggingface_hub.errors import (
 from safetensors import SafetensorError
 
 from headscope.errors import ModelError
-
-if TYPE_CHECKING:
-    from headscope.model.loading.network import DeviceMap
-    from headscope.model.model import Model
 
 BUNDLED = ("mini-gpt2", "mini-bert")
 _BUNDLED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -83,36 +76,6 @@ class Source:
             return self.name
         path = Path(self.place).absolute()
         return str(path if self.gguf is None else path / self.gguf)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What `load` was given, with paths that do not depend on the working directory."""
-
-    name: str  # as the user wrote it; runs are recorded under it
-    place: str  # what to load: a bundled name, a hub id or an absolute path
-    revision: str | None
-    dtype: str
-    device: str | None
-    trust_remote_code: bool
-    device_map: "DeviceMap | None" = None
-    quantization: str | None = None
-
-    def load(self) -> "Model":
-        """Load the model again, perhaps on another machine."""
-        from headscope.model.loading.load import load
-
-        model = load(
-            self.place,
-            revision=self.revision,
-            dtype=self.dtype,
-            device=self.device,
-            device_map=self.device_map,
-            quantization=self.quantization,
-            trust_remote_code=self.trust_remote_code,
-        )
-        model.name = self.name
-        return model
 
 
 def find_source(name: str | Path) -> Source:
@@ -182,15 +145,7 @@ def _check_directory(name: str, path: Path) -> None:
 
 def _check_growth(name: str, file: Path) -> None:
     """Refuse a tokenizer whose replacements, one after the other, turn a text into gigabytes."""
-    try:
-        if file.stat().st_size > _LARGEST_JSON:
-            raise ValueError("it is too large")
-        waiting = [json.loads(file.read_text(encoding="utf-8")).get("normalizer")]
-    except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise ModelError(
-            f"The tokenizer.json of {name} cannot be read ({shorten(str(error), 80)}); download or "
-            "export the model again."
-        ) from error
+    waiting = [_read_json(name, file).get("normalizer")]
     growth = 1
     while waiting:
         part = waiting.pop()
@@ -209,21 +164,31 @@ def check_index(name: str, index: Path) -> None:
 
     transformers opens whatever is named there, and a pickle can run code when opened.
     """
-    try:
-        if index.stat().st_size > _LARGEST_JSON:
-            raise ValueError("it is too large")
-        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        strange = sorted(str(file) for file in named if not _PLAIN_WEIGHTS.fullmatch(str(file)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(
-            f"The {INDEX} of {name} cannot be read ({shorten(str(error), 80)}); download or "
-            "export the model again."
-        ) from error
+    files = _read_json(name, index, "weight_map")["weight_map"].values()
+    strange = sorted(str(file) for file in files if not _PLAIN_WEIGHTS.fullmatch(str(file)))
     if strange:
         raise ModelError(
             f"The {INDEX} of {name} names {shorten(strange[0], 80)!r}, which is no .safetensors "
             "file beside it; save the model again with save_pretrained."
         )
+
+
+def _read_json(name: str, file: Path, part: str | None = None) -> dict[str, Any]:
+    """The object in a file of a model, in which a part may be wanted that is an object, too."""
+    try:
+        if file.stat().st_size > _LARGEST_JSON:
+            raise ValueError("it is too large")
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it holds no object")
+        if part is not None and not isinstance(content.get(part), dict):
+            raise ValueError(f"it has no {part}")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(
+            f"The {file.name} of {name} cannot be read ({shorten(str(error), 80)}); download or "
+            "export the model again."
+        ) from error
+    return content
 
 
 def check_sizes(name: str, config: object) -> None:
