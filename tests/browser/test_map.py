@@ -1,5 +1,6 @@
 """The map of heads: what is read at first sight, by pointer, by keyboard and on a phone."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.browser.conftest import resize
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
 from tests.references.explorer_models import tiny_model
+from tests.references.luger2026_run import write_luger_run
 from tests.references.runs import write_run
 
 pytestmark = pytest.mark.browser
@@ -24,13 +26,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name in ("told", "later"):
         write_run(folder / name, "clark2019", described=True)
+    write_luger_run(folder / "fed", layers=4, heads=4, described=True)
     return folder
 
 
 @pytest.fixture(scope="module")
 def place(folder: Path) -> Iterator[str]:
     with live(
-        create_app(Library([folder / "told", folder / "later"]), Texts("tiny-gpt2", tiny_model))
+        create_app(
+            Library([folder / name for name in ("told", "later", "fed")]),
+            Texts("tiny-gpt2", tiny_model),
+        )
     ) as place:
         yield place
 
@@ -80,6 +86,34 @@ def test_a_click_opens_the_card_beside_the_map(visit: Visit) -> None:
     expect(visit.at(".title h1")).to_have_text("Head L1H0")
     visit.page.go_back()
     expect(visit.at("#card h2")).to_have_text("L1H0")
+
+
+def test_arcs_lead_from_the_heads_that_feed_the_chosen_one(visit: Visit) -> None:
+    visit.open("/map?run=fed&head=L2H1")
+    expect(visit.at(".feed-arcs path")).to_have_count(0)
+    visit.at("#feeds").select_option("head")
+    arcs = visit.at(".feed-arcs path")
+    expect(arcs.first).to_be_attached()
+    ends = arcs.evaluate_all("(all) => all.map((one) => one.dataset.feed.split(' '))")
+    assert all("L2H1" in both for both in ends)
+    assert sum(head == "L2H1" for _, head in ends) == 3  # the strongest three feed it
+    box = visit.at("#map-L2H1").bounding_box()
+    first = arcs.first.evaluate(
+        "(arc) => { const end = arc.getPointAtLength(arc.getTotalLength());"
+        "const on = arc.ownerSVGElement.getScreenCTM();"
+        "return [end.x * on.a + on.e, end.y * on.d + on.f]; }"
+    )
+    assert box is not None
+    assert abs(first[0] - box["x"] - box["width"] / 2) < 2
+    assert abs(first[1] - box["y"] - box["height"] / 2) < 2
+    visit.watched.shot("map-feeds")
+    visit.at("#map-L1H0").click()
+    expect(arcs.first).to_have_attribute("data-feed", re.compile("L1H0"))
+    visit.at("#feeds").select_option("all")
+    assert arcs.count() > 3
+    assert "feeds=all" in visit.address()
+    visit.at("#order").select_option("role")
+    expect(arcs).to_have_count(0)
 
 
 def test_arrows_walk_the_map_as_one_stop_and_enter_opens(visit: Visit) -> None:

@@ -31,6 +31,7 @@ from headscope.results.records import (
 )
 from headscope.results.run import write_settings
 from headscope.results.statements import Statements, write_statements
+from tests.references.portraits import with_portraits
 
 WORDS = (" the", " cat", "<script>alert(1)</script>", "\n", " sat", "日本", "=1+1", " of", ",")
 LENGTH, INPUTS_KEPT, POINTS = 24, 12, 10  # tokens of an input, inputs, points of a space
@@ -39,11 +40,15 @@ DETECTED = ("induction", "duplicate", "successor", "retrieval")
 OTHERS = ("entropy", "distance", "distance_spread", "removal", "mean_replacement")
 
 
-def write_luger_run(path: Path, layers: int = 2, heads: int = 3, seed: int = 0) -> Path:
-    """A finished run directory."""
+def write_luger_run(
+    path: Path, layers: int = 2, heads: int = 3, seed: int = 0, *, described: bool = False
+) -> Path:
+    """A finished run directory; one that is `described` has portraits of its heads."""
     path.mkdir(parents=True, exist_ok=True)
     checksums = write_made_records(path, layers, heads, seed)
-    result = with_checksums(make_luger_result(layers, heads, seed), checksums)
+    data = make_luger_result(layers, heads, seed)
+    data = with_portraits(data, seed) if described else data
+    result = with_checksums(data, checksums)
     save(write_statements(result, Statements((), (), ())), path / "result.nc")
     about = {
         "headscope": headscope.__version__,

@@ -8,7 +8,8 @@ from headscope.head import Head
 from headscope.metrics.importance import MEAN_REPLACEMENT
 from headscope.metrics.metric import GROUP, Axis, label
 from headscope.metrics.ratio import ratio_variables
-from headscope.results.cost import cost_sentence
+from headscope.portrait.cost import MEASURES
+from headscope.results.cost import PLACES, WHERE, cost_sentence
 from headscope.results.measure import attach
 
 
@@ -49,6 +50,21 @@ def test_a_cost_is_beside_the_median_head_and_within_its_error_it_is_nothing(
 ) -> None:
     data = lost([loss, 0.01, 0.01, 0.01, 0.01], 0.01)
     assert cost_sentence(data, Head(0, 0)) == sentence
+
+
+def test_the_cost_where_the_name_applies_stands_beside_that_elsewhere() -> None:
+    data, random = lost([0.2, 0.01], 0.01), np.random.default_rng(1)
+    axes = (GROUP, Axis("layer", (0,)), Axis("head", range(2)), Axis("where", PLACES))
+    tokens = np.full((32, 1, 2, 2), 10.0)
+    tokens[:, 0, 1, 0] = 0  # the name of the second head applies nowhere
+    noise = random.normal(size=tokens.shape) * 0.01
+    rises = (np.array([0.5, 0.01]) + noise - noise.mean(0)) * tokens
+    both = data.assign(ratio_variables(WHERE, label(rises, *axes), label(tokens, *axes)))
+    both = attach(both, [MEAN_REPLACEMENT, *MEASURES])
+    assert str(cost_sentence(both, Head(0, 0))).endswith(
+        " Where its name applies 0.5 ± 0.004, elsewhere 0.01 ± 0.003."
+    )
+    assert cost_sentence(both, Head(0, 1)) == cost_sentence(data, Head(0, 1))
 
 
 def test_a_run_without_losses_says_nothing() -> None:

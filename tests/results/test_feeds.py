@@ -36,7 +36,7 @@ def test_feeds_are_the_earlier_heads_by_their_share_of_the_choice() -> None:
         ("L0H1", 0.45),
         ("L0H0", 0.25),
     ]
-    assert fed_by(data, Head(1, 1), most=1)[0].margin > 0
+    assert fed_by(data, Head(1, 1))[0].margin > 0
     assert fed_by(data, Head(1, 1), side="query") == fed_by(data, Head(0, 0)) == []
     assert fed_by(data.drop_vars("composition"), Head(1, 1)) == []
 

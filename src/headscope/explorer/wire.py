@@ -267,7 +267,16 @@ class HeadCell(Struct, frozen=True):
     share: float | None  # the number that belongs to the short name
     explained: float | None  # of its attention, by its portrait; None of an even head
     sentence: str
+    cost: str | None  # what the loss says without the head, in a sentence
     bars: list[list[int]]
+
+
+class MapFeed(Struct, frozen=True):
+    """A head that makes some of the choice of a later one, by what it writes into its keys."""
+
+    source: str
+    head: str
+    share: float  # of the variance of its scores over the keys of a row
 
 
 class RoleCount(Struct, frozen=True):
@@ -288,6 +297,7 @@ class HeadMap(Struct, frozen=True):
     summary: str
     roles: list[RoleCount]
     cells: list[HeadCell]
+    feeds: list[MapFeed]  # the strongest of every head; none where they were not computed
 
 
 class ExplainedShare(Struct, frozen=True):

@@ -258,8 +258,15 @@ def losses(
     logits: Float[Tensor, "batch token vocabulary"], ids: Tensor, predicted: Tensor, *, causal: bool
 ) -> Float[Tensor, "batch"]:
     """Cross-entropy of the predicted tokens of every input, summed: inputs do not mix."""
+    return token_losses(logits, ids, predicted, causal=causal).sum(-1)
+
+
+def token_losses(
+    logits: Float[Tensor, "batch token vocabulary"], ids: Tensor, predicted: Tensor, *, causal: bool
+) -> Float[Tensor, "batch token"]:
+    """Cross-entropy of every predicted token, 0 of the others; if causal, at the token before."""
     if causal:
         logits, ids, predicted = logits[:, :-1], ids[:, 1:], predicted[:, 1:]
     scores = logits[predicted].to(torch.promote_types(logits.dtype, torch.float32))
     surprise = functional.cross_entropy(scores, ids[predicted], reduction="none")
-    return surprise.new_zeros(predicted.shape).masked_scatter(predicted, surprise).sum(-1)
+    return surprise.new_zeros(predicted.shape).masked_scatter(predicted, surprise)

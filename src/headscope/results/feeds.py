@@ -15,6 +15,7 @@ from headscope.results.replicates import margin_of
 COMPOSITION = "composition"
 Side = Literal["key", "query"]
 SIDES: tuple[Side, ...] = ("key", "query")
+MOST = 3  # heads that a head is said to be fed by
 _HEAD = re.compile(r"L\d+H\d+")
 
 
@@ -54,10 +55,18 @@ def all_feeds(data: xr.Dataset) -> Iterator[Feed]:
             yield Feed(head, *named, share, float(margin))
 
 
-def fed_by(data: xr.Dataset, head: Head, side: Side = "key", most: int = 3) -> list[Feed]:
+def fed_by(data: xr.Dataset, head: Head, side: Side = "key") -> list[Feed]:
     """The earlier heads that make most of a head's choice on one side, largest first."""
     if COMPOSITION not in data:
         return []
-    one = data.sel(layer=[head.layer], head=[head.head])
-    feeds = [feed for feed in all_feeds(one) if feed.side == side and feed.is_of_head]
-    return sorted((feed for feed in feeds if feed.share > 0), key=lambda feed: -feed.share)[:most]
+    return strongest_feeds(data.sel(layer=[head.layer], head=[head.head]), side)
+
+
+def strongest_feeds(data: xr.Dataset, side: Side = "key") -> list[Feed]:
+    """The earlier heads that make most of the choice of every head on one side."""
+    feeds: dict[Head, list[Feed]] = {}
+    for feed in all_feeds(data):
+        if feed.side == side and feed.is_of_head and feed.share > 0:
+            feeds.setdefault(feed.head, []).append(feed)
+    ordered = (sorted(few, key=lambda feed: -feed.share) for few in feeds.values())
+    return [feed for few in ordered for feed in few[:MOST]]

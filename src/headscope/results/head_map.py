@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.results.cost import cost_sentence
 from headscope.results.describe import PORTRAIT, Description, read_description
 from headscope.results.evidence import PROFILE
 from headscope.results.measure import GRID, RoleGroup, heads_of, number
@@ -107,6 +108,7 @@ def map_heads(result: xr.Dataset) -> HeadMap | None:
                 None if margins[place] is None else number(margins[place]),
                 description.sentence,
                 () if bars is None else tuple(map(tuple, bars[place].tolist())),
+                cost_sentence(result, head),
             )
         )
     return HeadMap(

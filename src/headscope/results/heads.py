@@ -13,8 +13,8 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.head import Head, read_head
-from headscope.results.cost import REPLACED, cost_sentence
+from headscope.head import Head
+from headscope.results.cost import REPLACED, SAID, said_costs
 from headscope.results.dataset import left_out, read_attribute
 from headscope.results.describe import PORTRAIT
 from headscope.results.evidence import EVIDENCE, MATRIX, NULL_NAMES, PROFILE
@@ -57,14 +57,19 @@ def describe_runs(runs: Sequence[Run]) -> list[tuple[str, HeadMap]]:
     """The heads of every model that the runs are of, with its name."""
     models: list[tuple[str, HeadMap]] = []
     for of_model in by_model(runs):
-        heads = describe_heads(richest(of_model).data)
-        measured = next((run.data for run in of_model if REPLACED in run.data), None)
-        if measured is not None:
-            cells = [replace(cell, cost=cost_sentence(measured, read_head(cell.head)))
-                     for cell in heads.cells]  # fmt: skip
-            heads = replace(heads, cells=tuple(cells))
+        heads = describe_heads(richest(of_model).data.assign(shared_by(of_model)))
         models.append((of_model[0].model or "unknown", heads))
     return models
+
+
+def shared_by(runs: Sequence[Run]) -> dict[str, xr.DataArray]:
+    """What the runs of one model say of its heads, and what it costs to lose them."""
+    source = richest(runs).data
+    shared = {name: source[name] for name in POOLED if name in source} if PORTRAIT in source else {}
+    measured = next((run.data for run in runs if REPLACED in run.data), None)
+    if measured is not None:
+        shared[SAID] = said_costs(measured)
+    return shared
 
 
 def pool(runs: Sequence[Run]) -> list[Run]:
@@ -74,12 +79,12 @@ def pool(runs: Sequence[Run]) -> list[Run]:
     """
     pooled: dict[Run, Run] = {}
     for of_model in by_model([run for run in runs if run.result is not None]):
-        source = richest(of_model).data
-        said = {name: source[name] for name in POOLED if name in source}
+        shared = shared_by(of_model)
+        nulls = {NULL_NAMES: richest(of_model).data.attrs.get(NULL_NAMES, "[]")}
         for run in of_model:
-            if PORTRAIT in source and run.data is not source:
-                data = run.data.drop_vars(POOLED, errors="ignore").assign(said)
-                nulls = {NULL_NAMES: source.attrs.get(NULL_NAMES, "[]")}
+            if shared and len(of_model) > 1:
+                replaced = [*shared, *(POOLED if PORTRAIT in shared else ())]
+                data = run.data.drop_vars(replaced, errors="ignore").assign(shared)
                 pooled[run] = replace(run, result=data.assign_attrs(nulls))
     return [pooled.get(run, run) for run in runs]
 

@@ -18,6 +18,8 @@ from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.metrics.metric import Metric
+from headscope.portrait.cost import MEASURES as COST_MEASURES
+from headscope.portrait.cost import CostStage
 from headscope.portrait.evidence import EvidenceStage
 from headscope.portrait.stage import MEASURES as PORTRAIT_MEASURES
 from headscope.portrait.stage import PortraitStage
@@ -59,6 +61,10 @@ Sliced = tuple[str, Mapping[str, str]]  # a measure, and where
 
 PORTRAIT = Option("portrait", bool, True, "whether every head gets a portrait: a sentence")
 
+COST = Option(
+    "cost", int, 0, "texts on which it is measured what replacing a head by its mean costs", least=0
+)
+
 
 def with_portrait(study: Study, *, raw: bool = False) -> Study:
     """The study with portraits of all heads, by an option that is on; `raw` reads no annotation.
@@ -67,13 +73,14 @@ def with_portrait(study: Study, *, raw: bool = False) -> Study:
     """
     return replace(
         study,
-        options=(*study.options, PORTRAIT),
+        options=(*study.options, PORTRAIT, COST),
         later_stages=(
             *study.later_stages,
             PortraitStage(study.bos, raw),
             EvidenceStage(study.bos, raw),
+            CostStage(study.bos, raw),
         ),
-        measures=(*study.measures, *PORTRAIT_MEASURES),
+        measures=(*study.measures, *PORTRAIT_MEASURES, *COST_MEASURES),
         figures=study.figures if raw else (*study.figures, syntax.FIGURE),
         claims=study.claims if raw else (*study.claims, *syntax.CLAIMS),
     )

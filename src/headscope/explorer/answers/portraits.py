@@ -14,6 +14,7 @@ from headscope.head import Head
 from headscope.results.dataset import left_out
 from headscope.results.describe import GROUPS, PORTRAIT
 from headscope.results.evidence import MATRIX, NULL_NAMES, PROFILE, Evidence, read_evidence
+from headscope.results.feeds import strongest_feeds
 from headscope.results.head_map import MapCell, map_heads
 
 
@@ -36,6 +37,10 @@ def head_map(opened: OpenRun) -> sent.HeadMap:
         summary=summary.summary,
         roles=[sent.RoleCount(each.name, each.group, each.heads) for each in summary.names],
         cells=[_cell(cell) for cell in summary.cells],
+        feeds=[
+            sent.MapFeed(feed.source, str(feed.head), round(feed.share, 4))
+            for feed in strongest_feeds(data)
+        ],
     )
 
 
@@ -85,6 +90,7 @@ def _cell(cell: MapCell) -> sent.HeadCell:
         share=cell.share,
         explained=cell.explained,
         sentence=cell.sentence,
+        cost=cell.cost,
         bars=[[round(1000 * weight) for weight in of_ink] for of_ink in cell.bars],
     )
 

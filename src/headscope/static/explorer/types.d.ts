@@ -126,6 +126,7 @@ export interface HeadMap {
   summary: string;
   roles: RoleCount[];
   cells: HeadCell[];
+  feeds: MapFeed[];
 }
 
 /** How many heads have a short name. */
@@ -145,7 +146,15 @@ export interface HeadCell {
   share: number | null;
   explained: number | null;
   sentence: string;
+  cost: string | null;
   bars: number[][];
+}
+
+/** A head that makes some of the choice of a later one, by what it writes into its keys. */
+export interface MapFeed {
+  source: string;
+  head: string;
+  share: number;
 }
 
 /** What shows that a head looks where its sentence says. */

@@ -122,7 +122,7 @@ function summary(run, card) {
     "div",
     {},
     card.looks ? h("p", { class: "lead" }, h("strong", {}, card.looks)) : null,
-    card.cost ? h("p", { class: "cost" }, card.cost) : null,
+    card.cost && !run.described ? h("p", { class: "cost" }, card.cost) : null,
     h("p", { class: "lead" }, ...first),
   );
 }

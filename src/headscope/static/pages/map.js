@@ -2,6 +2,7 @@
 
 import { scrolling } from "../charts/table.js";
 import { headMap, inOrder, roleInk } from "../charts/headmap.js";
+import { drawFeeds } from "../charts/feeds.js";
 import { ask } from "../explorer/api.js";
 import { button, defaultSpec, menu } from "../explorer/controls.js";
 import { failure } from "../explorer/messages.js";
@@ -47,6 +48,7 @@ class MapPage {
     this.params = context.params;
     /** @type {Order} */
     this.order = context.params.order === "role" ? "role" : "layer";
+    this.feeds = context.params.feeds ?? "";
     this.roles = new Set((context.params.roles ?? "").split("|").filter(Boolean));
     this.chosen = this.cell(context.params.head) ?? telling(map);
     this.place = h("section", { class: "map-place", "aria-label": "Map of heads" });
@@ -109,6 +111,23 @@ class MapPage {
           this.draw();
         },
       }),
+      this.map.feeds.length
+        ? menu({
+            id: "feeds",
+            label: "Fed by",
+            value: this.feeds,
+            options: [
+              { value: "", text: "no arcs" },
+              { value: "head", text: "of the chosen head" },
+              { value: "all", text: "all strongest" },
+            ],
+            onChange: (feeds) => {
+              this.feeds = feeds;
+              change({ feeds: feeds || null }, { replace: true, quiet: true });
+              this.drawFeeds();
+            },
+          })
+        : null,
       menu({
         id: "colour-by",
         label: "Colour by",
@@ -159,8 +178,23 @@ class MapPage {
         `word itself (ticked)${last ? `, and on ${last}` : ""}. `;
     const key = `${ends}Colour: the part that the name accounts for. The stronger the ground, the more of the head is explained.`;
     this.place.replaceChildren(this.drawn.node, h("p", { class: "caption" }, key));
+    this.drawFeeds();
     this.drawn.filter(this.roles);
     this.drawn.mark(this.chosen?.name ?? null);
+  }
+
+  /** Arcs from the heads that feed the chosen head, or all of the strongest, where asked for. */
+  drawFeeds() {
+    const grid = this.drawn?.node;
+    const chosen = this.chosen?.name ?? "";
+    if (grid && this.order === "layer")
+      drawFeeds(
+        grid,
+        this.map.feeds.filter(({ head, source }) => {
+          if (this.feeds === "head") return head === chosen || source === chosen;
+          return this.feeds === "all";
+        }),
+      );
   }
 
   /** @param {string | undefined} name */
@@ -177,6 +211,7 @@ class MapPage {
     const mine = ++this.asked;
     this.chosen = cell;
     this.drawn?.mark(cell.name);
+    this.drawFeeds();
     this.look(null, this.card);
     if (byHand) {
       change({ head: cell.name }, { replace: true, quiet: true });

@@ -66,6 +66,7 @@ export function portraitParts(portrait, room) {
     : null;
   const parts = [
     ...sentenceOf(cell),
+    cell.cost ? h("p", { class: "cost" }, cell.cost) : null,
     examplesPart,
     part("Mean attention", h("div", { class: "pattern" }, matrix(portrait), profile(portrait))),
     explained(portrait),

@@ -99,7 +99,10 @@ STUDY = Study(
     choice_titles=CHOICE_TITLES,
     draw=draw_corpus,
     notes=notes,
-    demo={"mini-gpt2": {"sentences": 400}, "mini-bert": {"sentences": 400}},
+    demo={
+        "mini-gpt2": {"sentences": 400, "cost": 24},
+        "mini-bert": {"sentences": 400, "cost": 24},
+    },
 )
 
 STUDY = additions.with_portrait(STUDY)
