@@ -2,15 +2,20 @@
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import headscope as hs
 from headscope.engine import Allowance, fitting_tokens, forward
 from headscope.errors import ModelError
+from headscope.metrics.divergence import HeadDivergence
+from headscope.metrics.metric import Sums
 from headscope.model.model import Model
+from headscope.observe.batch import AnnotatedBatch
 from tests.references.tiny_models import causal_model, treebank
 
 
@@ -73,3 +78,28 @@ def test_a_gpu_with_more_free_memory_gets_larger_batches_within_bounds() -> None
     small = fitting_tokens(140 * 2**30, heads=12, width=768, row=4, size=2)
     assert small == forward.MOST  # numbers of two bytes leave room for twice as many
     assert all(size & (size - 1) == 0 for size in sizes)
+
+
+def test_metrics_that_hold_the_matrices_of_all_layers_see_smaller_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options: dict[str, Any] = {
+        "batch_tokens": 10**6,
+        "probes": False,
+        "portrait": False,
+        "untrained": False,
+    }
+    whole = hs.study("clark2019", causal_model(), treebank(40), **options)
+    most, held = 2**17, list[int]()
+    monkeypatch.setattr(forward, "MATRICES", most)
+    compare = HeadDivergence._compare
+
+    def note(self: HeadDivergence, sums: Sums, batch: AnnotatedBatch, layers: list[Tensor]) -> None:
+        held.append(sum(layer.nbytes for layer in layers))
+        compare(self, sums, batch, layers)
+
+    monkeypatch.setattr(HeadDivergence, "_compare", note)
+    parts = hs.study("clark2019", causal_model(), treebank(40), **options)
+    assert len(held) > 1 and max(held) <= most
+    for name in ("head_divergence", "entropy", "relation_accuracy"):
+        np.testing.assert_allclose(parts[name], whole[name], atol=1e-5, err_msg=name)

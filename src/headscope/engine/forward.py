@@ -32,6 +32,7 @@ SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in
 PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
 ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
+MATRICES = 2**31  # bytes of a batch's matrices where those of all layers are held together
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
 
@@ -97,6 +98,12 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, si
     return 1 << (tokens.bit_length() - 1)
 
 
+def tokens_of_matrices(model: Model, longest: int) -> int:
+    """How many tokens a batch may have whose matrices of all layers are held together."""
+    heads = len(model.stacks[0].attending) * model.heads
+    return max(longest, MATRICES // (4 * heads * max(longest, 1)))
+
+
 def observe(
     model: Model,
     columns: Columns,
@@ -120,6 +127,9 @@ def observe(
         shrunk = {metric.name: metric.shrink(sums[metric.name]) for metric in metrics}
         return {name: on_device(of_metric, HOST) for name, of_metric in shrunk.items()}
 
+    if any(metric.needs_matrices for metric in metrics):
+        longest = int(columns.lengths.max(initial=1))
+        batch_tokens = min(batch_tokens, tokens_of_matrices(model, longest))
     with torch.inference_mode(), evaluating(model.network):
         return Allowance(model.name, batch_tokens).use(see_inputs)
 
