@@ -189,7 +189,7 @@ def _table(module: ModuleType) -> str:
 
 def _row(measure: Measure) -> str:
     star = "\\*" if measure.with_errors else ""
-    also = "".join(f", `{name}`" for name in measure.also)
+    also = "".join(f", `{name}`" for name in measure.also if not name.endswith(OF_TEXT))
     cells = (f"`{measure.name}`{star}{also}", _says(measure), measure.formula, measure.reference)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ CALLS: dict[str, Call] = {
     "heads": ("describe_heads", {"run": "a", "rows": 3, "sort": "explained"}),
     "head": ("describe_head", {"run": "a", "head": "L1H2"}),
     "measure": ("read_measure", {"run": "a", "measure": "entropy", "rows": 4}),
+    "table": ("read_table", {"run": "a", "table": "tags", "rows": 1}),
     "difference": ("compare_runs", {"first": "a", "second": "b", "rows": 2}),
     "weights": ("trace_text", {"text": TEXT, "head": "L4H2", "rows": 5}),
     "strongest": ("trace_text", {"text": TEXT}),
@@ -34,6 +36,8 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
     "head": ("describe_head", {"run": "a", "head": "first"}, "names no head; write it as L4H11"),
     "no head": ("describe_head", {"run": "a", "head": "L9H9"}, "The run a has no head L9H9."),
     "measure": ("read_measure", {"run": "a", "measure": "entrpy"}, "There is no measure of that"),
+    "label": ("read_measure", {"run": "a", "measure": "pos_to"}, "write pos_to~"),
+    "table": ("read_table", {"run": "a", "table": "none"}, "There is no table of that name; there"),
     "rows": ("read_measure", {"run": "a", "measure": "entropy", "rows": 0}, "ask for 1 to 200"),
     "model": ("trace_text", {"text": TEXT, "head": "L40H2"}, "its heads are L0H0 to L7H7"),
     "long": ("trace_text", {"text": "a" * 4001}, "The text has 4,001 characters"),
@@ -62,7 +66,7 @@ def answers(folder: Path) -> dict[str, Any]:
 async def ask(folder: Path, calls: Sequence[Call]) -> list[Any]:
     arguments = ["-m", "headscope", "mcp", str(folder / "a"), str(folder / "b")]
     arguments += ["--model", "mini-gpt2"]
-    server = StdioServerParameters(command=sys.executable, args=arguments)
+    server = StdioServerParameters(command=sys.executable, args=arguments, env={**os.environ})
     async with stdio_client(server) as streams, ClientSession(*streams) as session:
         await session.initialize()
         listed = {tool.name: tool.description for tool in (await session.list_tools()).tools}
@@ -98,6 +102,14 @@ def test_a_measure_is_read_from_its_largest_value_on(answers: dict[str, Any], fo
     values = load(folder / "a")["entropy"].values
     largest = np.sort(values[np.isfinite(values)].ravel())[::-1][:4]
     assert [head["value"] for head in told(answers["measure"])["heads"]] == largest.tolist()
+
+
+def test_a_table_is_read_in_latex(answers: dict[str, Any]) -> None:
+    table = told(answers["table"])
+    assert table["title"] == "The heads of each tag"
+    lines = table["latex"].splitlines()
+    assert lines[4] == r"\midrule" and lines[5].startswith("ADJ & 0.348 & L0H2")
+    assert lines[6:] == [r"\bottomrule", r"\end{tabular}"]
 
 
 def test_two_runs_are_compared_in_the_words_of_the_comparison(

@@ -15,11 +15,12 @@ import numpy as np
 import headscope
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer import answers
-from headscope.explorer.answers.runs import Library
+from headscope.explorer.answers.runs import Library, OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import clear_and_all, compare_runs, exported, rows_of
 from headscope.results.heads import Order, choose_heads, describe_heads, tell_rows
+from headscope.results.statements import Table
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -50,7 +51,7 @@ def make_server(tools: "Tools") -> "MCPServer":
     server = MCPServer("headscope", instructions=INSTRUCTIONS, version=headscope.__version__)
     of_runs = (
         tools.list_runs, tools.describe_heads, tools.describe_head, tools.read_measure,
-        tools.compare_runs,
+        tools.read_table, tools.compare_runs,
     )  # fmt: skip
     of_model = (tools.trace_text, tools.draw_head) if tools.load is not None else ()
     for tool in (*of_runs, *of_model):
@@ -80,6 +81,7 @@ class Tools:
                     "corpus": about.corpus,
                     "notes": about.remarks,
                     "measures": [] if about.result is None else sorted(opened.columns),
+                    "tables": [] if about.result is None else list(_tables(opened)),
                 }
             )
         return {"runs": runs, "can_trace": self.load is not None}
@@ -151,6 +153,18 @@ class Tools:
             ],
         }
 
+    def read_table(self, run: str, table: str, rows: int = ROWS) -> Answer:
+        """Read a table of a run in LaTeX (booktabs), with the columns that fit a paper's column."""
+        from headscope.reports.tables import show_table, to_latex
+
+        tables = _tables(self.library.run(run))
+        if table not in tables:
+            raise RunError(f"There is no table of that name; there are {', '.join(tables)}.")
+        chosen = tables[table]
+        shown = show_table(chosen.columns, chosen.rows[: _rows(rows)], chosen.title)
+        latex = to_latex(shown.narrow(chosen.narrow)).decode()
+        return {"title": chosen.title, "caption": chosen.caption, "latex": latex}
+
     def compare_runs(self, first: str, second: str, rows: int = ROWS) -> Answer:
         """Compare two runs of one study: what differs most, and what by more than chance."""
         a, b = self.library.run(first).run, self.library.run(second).run
@@ -216,6 +230,10 @@ class Tools:
         if count > TOKENS:
             raise RunError(f"The text has {count:,} tokens; the most is {TOKENS:,}.")
         return self._model.trace(text)
+
+
+def _tables(run: OpenRun) -> dict[str, Table]:
+    return {table.file: table for table in run.statements.tables}
 
 
 def _heads(trace: "Trace") -> list[Head]:

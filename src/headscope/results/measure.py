@@ -216,7 +216,10 @@ def cut(result: xr.Dataset, spec: str) -> Slice:
         raise RunError(f"There is no measure of that name; there are {known}.")
     axes = further_axes(result, name)
     if len(labels) != len(axes):
-        raise RunError(f"{name} needs a label for each of: {', '.join(axes) or 'nothing'}.")
+        example = MARK.join([name, *(known[0] for known in axes.values())])
+        raise RunError(
+            f"{name} needs a label for each of: {', '.join(axes) or 'nothing'}; write {example}."
+        )
     for label, (axis, known) in zip(labels, axes.items(), strict=True):
         if label not in known:
             raise RunError(f"{name} has no such {axis}; it has {', '.join(known)}.")
