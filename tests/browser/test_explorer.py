@@ -163,13 +163,15 @@ def test_card_to_exemplar_to_head_view_to_an_edited_text(visit: Visit, vig: xr.D
     expect(row).to_contain_text(f"{value:.3f}")
     visit.at("#exemplar-0").click()
     expect(visit.at(".view .hs-token")).to_have_count(16)
-    expect(visit.at(".view [data-side=q] .hs-token[aria-selected=true]")).to_have_count(1)
+    expect(visit.at(".view [aria-label='Layer']")).to_have_value("3")
+    expect(visit.at(".view .hs-chip[aria-pressed=true]")).to_have_text("2")
     visit.watched.shot("explorer-head")
     visit.at("#text").fill("The old dog sat on the mat.")
+    visit.at("#trace").click()
     expect(visit.at(".view [data-side=q] .hs-token").nth(2)).to_have_text("dog")
     assert "text=The+old+dog" in visit.address()
     visit.page.go_back()
-    expect(visit.at("#opened")).to_be_empty()
+    expect(visit.at("#exemplar-0")).to_be_focused()
 
 
 def test_hostile_text_stays_text(visit: Visit) -> None:
@@ -211,7 +213,7 @@ def test_layers_of_a_hybrid_model_go_by_their_own_numbers(visit: Visit) -> None:
     visit.choose("head", "L1H3")
     visit.at("#next").click()
     expect(visit.at(".title h1")).to_have_text("Head L3H0")
-    visit.follow("/clusters?run=hybrid&color=layer")
+    visit.follow("/finder?run=hybrid")
     legend = visit.at(".legend-item").all_inner_texts()
     assert legend == ["Layer 1", "Layer 3", "Layer 5"]
     fills = visit.at(".dot").evaluate_all(
@@ -366,7 +368,7 @@ def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
     [
         "/overview?run=vig&measure=pos_to%7EDET&more=1",
         "/head?run=clark&head=L3H1&sort=-value",
-        "/clusters?run=clark&color=measure&measure=entropy",
+        "/clusters?run=clark",
         "/compare?a=vig&b=vig-later&measure=deprel_to%7Eroot",
     ],
 )
@@ -433,13 +435,13 @@ def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     assert visit.page.evaluate(ground) == dark
 
 
-def test_without_a_model_an_exemplar_says_what_it_takes_to_open_it(
+def test_without_a_model_an_exemplar_is_read_and_the_page_of_texts_says_why(
     tab: Page, library: Library
 ) -> None:
     with live(create_app(library, Texts(None, None))) as place, visiting(tab, place) as visit:
         visit.open("/head?run=vig&head=L2H2")
-        visit.at("#exemplar-0").click()
-        expect(visit.at("#opened")).to_contain_text("--model")
+        expect(visit.at(".exemplar .arcs").first).to_be_visible()
+        expect(visit.at("#exemplar-0")).to_have_count(0)
         visit.follow("/text")
         expect(visit.at("#status")).to_contain_text("--model")
 

@@ -119,7 +119,7 @@ def test_a_run_of_another_model_is_opened_with_a_warning(visit: Visit) -> None:
 
 
 def test_heads_without_a_behaviour_are_hollow(visit: Visit) -> None:
-    visit.open("/clusters?run=clark&color=behaviour")
+    visit.open("/clusters?run=clark")
     fills = visit.page.eval_on_selector_all(
         ".scatter .dot", "dots => dots.map(dot => dot.lastElementChild.getAttribute('fill'))"
     )

@@ -27,7 +27,7 @@ PAGES = {
     "index": "/",
     "finder": "/finder.html?run=luger",
     "head": HEAD,
-    "card": "/head.html?run=vig&head=L1H2&exemplar=1",
+    "card": "/head.html?run=vig&head=L1H2",
     "embed": "/embed.html?run=luger&head=L1H2",
     "embed-card": "/embed.html?run=vig&head=L1H2",
     "compare": "/compare.html?a=vig&b=later",

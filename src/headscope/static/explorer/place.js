@@ -44,12 +44,11 @@ export function address(page, params) {
 /**
  * @param {string} page
  * @param {Record<string, string | null | undefined>} params
- * @param {{replace?: boolean, quiet?: boolean}} [how]  replace: no step back; quiet: the page is
- *   already right
+ * @param {{replace?: boolean, quiet?: boolean, hash?: string}} [how]  replace: no step back; quiet:
+ *   the page is already right; hash: the state of a view
  */
-export function go(page, params, { replace = false, quiet = false } = {}) {
-  const hash = replace && quiet ? window.location.hash : ""; // a view keeps its state there
-  const target = address(page, params) + hash;
+export function go(page, params, { replace = false, quiet = false, hash = "" } = {}) {
+  const target = address(page, params) + (replace && quiet ? window.location.hash : hash);
   if (isOnDisk) {
     if (!quiet) window.location.assign(target);
     return;

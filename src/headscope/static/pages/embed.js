@@ -11,7 +11,7 @@ import { fold, pageTitle } from "./parts.js";
 import { portraitParts } from "./portrait.js";
 import { bandSection } from "./bands.js";
 import { histogramPair } from "./records.js";
-import { exemplarLines } from "./exemplars.js";
+import { exemplarSection } from "./exemplars.js";
 
 /** @import { Page } from "../explorer/main.js" */
 
@@ -50,7 +50,7 @@ export const embedPage = {
       portrait ? fold("Where it ranks highest", table) : table,
       histogramPair(card.histograms, room),
       records?.bands.length ? bandSection(slug, records, params.band) : null,
-      exemplarLines(card, portrait?.cell.group),
+      exemplarSection(card, portrait?.cell.group),
     ];
     return { nodes: nodes.flatMap((node) => node ?? []) };
   },

@@ -10,7 +10,7 @@ import { button, menu } from "../explorer/controls.js";
 import { address, change } from "../explorer/place.js";
 import { roleInk } from "../charts/headmap.js";
 import { feeds } from "./feeds.js";
-import { exemplarSection } from "./exemplars.js";
+import { exemplarSection, opener } from "./exemplars.js";
 import { fold, halfOf, headLink, pageTitle, section } from "./parts.js";
 import { portraitParts, roleBadge } from "./portrait.js";
 import { histogramPair, recordSections } from "./records.js";
@@ -37,7 +37,6 @@ export const headPage = {
       run.records ? ask("runs/{run}/records/{head}", slug, name) : null,
       run.described ? ask("runs/{run}/portraits/{head}", slug, name) : null,
     ]);
-    const examples = exemplarSection(context, card, portrait?.cell.group);
     const kept = records ? recordSections(slug, records, context.params, context.room) : [];
     const wide = String(context.room > 900);
     const table = measureTable(slug, card.measures, {
@@ -55,15 +54,11 @@ export const headPage = {
       portrait ? evidence(portrait, context.room) : null,
       ...(portrait ? [] : [summary(run, card), ...measured]),
       ...kept,
-      card.exemplars.length || context.session.model.name ? examples.node : null,
+      exemplarSection(card, portrait?.cell.group, opener(context.session, context.run, card)),
       histogramPair(card.histograms, context.room),
       portrait ? fold("All measures", summary(run, card), ...measured) : null,
     ];
-    return {
-      nodes: nodes.flatMap((node) => node ?? []),
-      ready: examples.ready,
-      leave: examples.leave,
-    };
+    return { nodes: nodes.flatMap((node) => node ?? []) };
   },
 };
 
@@ -82,7 +77,7 @@ function evidence(portrait, room) {
 /** @param {RunDetail} run @param {Card} card @param {HeadPortrait | null} portrait */
 function title(run, card, portrait) {
   const all = headNames(run);
-  const open = (/** @type {string} */ name) => change({ head: name, exemplar: null, text: null });
+  const open = (/** @type {string} */ name) => change({ head: name });
   const step = (/** @type {number} */ by) => {
     const [id, text] = by < 0 ? ["previous", "‹"] : ["next", "›"];
     const next = all[all.indexOf(card.name) + by];

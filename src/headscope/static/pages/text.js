@@ -106,7 +106,7 @@ function makeForm(context) {
     };
     change({ ...wanted, ...others }, { replace: true, quiet: true });
     void changes.show(wanted);
-    return host.show(wanted, { address: true });
+    return host.show(wanted);
   };
   const asChat = h(
     "label",

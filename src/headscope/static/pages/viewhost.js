@@ -40,12 +40,8 @@ export class ViewHost {
     this.status.classList.toggle("wrong", wrong);
   }
 
-  /**
-   * @param {TextRequest} request
-   * @param {{start?: (header: Header) => Record<string, unknown>, address?: boolean}} [how]  start:
-   *   what the view opens with; address: keep its state in the hash
-   */
-  async show(request, { start = () => ({}), address = false } = {}) {
+  /** @param {TextRequest} request */
+  async show(request) {
     this.waiting?.abort();
     this.asked = null;
     const mine = (this.waiting = new AbortController());
@@ -54,7 +50,7 @@ export class ViewHost {
     try {
       const { header, blocks } = await askTrace(request, mine.signal);
       if (mine.signal.aborted) return;
-      await this.put(request, header, blocks, start(header), address);
+      await this.put(request, header, blocks);
       this.tell(`${header.model}: ${counted(header.stacks)}.`);
     } catch (error) {
       if (!mine.signal.aborted) this.tell(messageOf(error), true);
@@ -67,14 +63,12 @@ export class ViewHost {
    * @param {TextRequest} request
    * @param {Header} header
    * @param {Uint8Array[]} blocks  none of a long text: they are asked for
-   * @param {Record<string, unknown>} start
-   * @param {boolean} address
    */
-  async put(request, header, blocks, start, address) {
+  async put(request, header, blocks) {
     const carried = header.kind === this.kind ? carriedOver(this.app?.store) : {};
     const store = new Store(header);
-    const asked = address ? fromHash(window.location.hash, store.initial) : {};
-    store.set({ ...start, ...carried, ...asked, theme: chosenTheme() });
+    const asked = fromHash(window.location.hash, store.initial);
+    store.set({ ...carried, ...asked, theme: chosenTheme() });
     this.remove();
     this.kind = header.kind;
     const data = new Data(header, (indices) =>
@@ -85,7 +79,7 @@ export class ViewHost {
     const save = saveButton("CSV", name, () => void saveWeights(data, store));
     this.el.querySelector(".hs-saves")?.append(save);
     this.app.ready.then(() => this.explain(request, header, store));
-    if (address) store.subscribe((state) => keepInAddress(state, store.initial));
+    store.subscribe((state) => keepInAddress(state, store.initial));
     await this.app.ready;
   }
 
