@@ -186,21 +186,22 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
     expect(visit.at("main img")).to_have_count(0)
 
 
-def test_the_map_is_coloured_and_leads_to_the_cards(visit: Visit, folder: Path) -> None:
+def test_heads_that_are_alike_have_colours_and_names_and_lead_to_the_cards(
+    visit: Visit, folder: Path
+) -> None:
     visit.open("/clusters?run=clark")
     expect(visit.at(".dot")).to_have_count(16)
     visit.watched.shot("explorer-clusters")
-    before = visit.at(".dot").evaluate_all(
-        "dots => dots.map((one) => one.lastChild.getAttribute('fill'))"
+    behaviours = set(load(folder / "clark")["behaviour"].values.ravel().tolist())
+    expect(visit.at(".legend-item")).to_have_count(len(behaviours))
+    boxes = visit.at(".scatter > text").evaluate_all(
+        "texts => texts.map((text) => text.getBoundingClientRect().toJSON())"
     )
-    visit.choose("color", "layer")
-    after = visit.at(".dot").evaluate_all(
-        "dots => dots.map((one) => one.lastChild.getAttribute('fill'))"
-    )
-    assert len(set(after)) == 4 and before != after
-    visit.choose("color", "measure")
-    visit.choose("measure", "entropy_from_cls")
-    assert "measure=entropy_from_cls" in visit.address()
+    assert boxes
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:  # no name hides another
+            apart = one["left"] >= other["right"] or other["left"] >= one["right"]
+            assert apart or abs(one["top"] - other["top"]) >= 11
     visit.at(".dot[data-head=L2H3] > :last-child").click()
     expect(visit.at(".title h1")).to_have_text("Head L2H3")
 
