@@ -88,11 +88,12 @@ def measure(study: str, model: Model, corpus: Corpus, alignment: str) -> dict[st
     shown = STUDIES[study]
     result = hs.study(shown.study, model, corpus, alignment=alignment)
     counts = {
-        name.removeprefix(shown.prefix): count for name, count in results.words(result).items()
+        name.removeprefix(shown.prefix): count
+        for name, count in results.read_attribute(result, "words").items()
     }
     skipped = {
         why: count
-        for why, count in results.skipped(result).items()
+        for why, count in results.read_attribute(result, "skipped").items()
         if "alignment" in why and why.startswith(shown.prefix)
     }
     return {

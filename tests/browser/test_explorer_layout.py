@@ -90,7 +90,7 @@ def assert_fits(visit: Visit, width: int) -> None:
 def test_a_page_without_content_is_closed_and_says_why(visit: Visit) -> None:
     visit.open("/overview?run=vig")
     link = visit.at("#nav-clusters")
-    why = "This study has no map of heads; headscope study clark2019 makes one."
+    why = "This study does not compare how alike heads attend, so that it has no map of them."
     expect(link).to_have_attribute("title", why)
     link.click(force=True)
     assert visit.address() == "/overview?run=vig"

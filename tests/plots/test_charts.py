@@ -176,14 +176,6 @@ def test_a_pattern_that_no_head_shows_is_said_and_not_drawn() -> None:
     assert surface.unclear_patterns(surface_result(0.4, 0.4)).count("at most") == 1
 
 
-def test_offsets_that_no_head_can_see_are_said_and_not_drawn() -> None:
-    causal = surface_result(next_token=0.0, cls=0.5)
-    assert len(surface.draw_offsets(causal).axes) == 2
-    assert surface.unseen_offsets(causal).endswith("next token.")
-    assert len(surface.draw_offsets(surface_result(0.1, 0.5)).axes) == 3
-    assert surface.unseen_offsets(surface_result(0.1, 0.5)) == ""
-
-
 def test_chance_is_a_dashed_line_of_each_series() -> None:
     result = surface_result(next_token=0.1, cls=0.5)
     with style("special"):

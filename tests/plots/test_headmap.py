@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.plots import style
-from headscope.plots.headmap import draw_head_map, draw_matrix
+from headscope.plots.headmap import draw_head_map
 from headscope.results.measure import Behaviour, RoleGroup
 from headscope.theme import ROLES
 from tests.plots.canvas import box, draw, outside, overlapping, texts
@@ -100,17 +100,3 @@ def test_the_legend_lies_on_no_point(layers: int, heads: int) -> None:
             assert (pixels[:, 1] > own.y1).all()
     counts = [int(text.get_text().split("(")[1][:-1]) for text in legend.get_texts()]
     assert sum(counts) == layers * heads
-
-
-@SIZES
-def test_the_labels_of_a_matrix_are_inside_the_canvas_and_apart(layers: int, heads: int) -> None:
-    names = units(layers, heads)
-    values = np.random.default_rng(0).random((len(names), len(names)))
-    matrix = xr.DataArray(values, dims=("unit", "other"), coords={"unit": names, "other": names})
-    order = xr.DataArray(np.arange(len(names))[::-1], dims="unit")
-    with style("matrix"):
-        figure = draw_matrix(matrix, order, "nats per row")
-    assert not outside(figure)
-    assert not list(overlapping(figure.axes[0].get_yticklabels()))
-    assert not list(overlapping(figure.axes[0].get_xticklabels()))
-    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), values[::-1, ::-1])

@@ -1,8 +1,6 @@
-"""Exemplars show the kind a head is listed for, with an arc over what fits a line."""
+"""Exemplars show the kind a head is listed for, the pair marked in what fits."""
 
 import csv
-import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -90,10 +88,10 @@ def test_the_tokenizer_says_whether_words_have_spaces_not_the_input() -> None:
 
 
 def test_a_long_sentence_is_cut_around_the_pair_and_says_so() -> None:
-    tokens = [f" w{n:02d}" for n in range(90)]
-    shown = cut(pieces_of(make_exemplar(tokens, 80, 10), word_pieces=False))
+    tokens = [f" w{n:03d}" for n in range(200)]
+    shown = cut(pieces_of(make_exemplar(tokens, 140, 60), word_pieces=False))
     texts = [piece.text.strip() for piece in shown]
-    assert {"w10", "w80"} <= set(texts)
+    assert {"w060", "w140"} <= set(texts)
     assert texts[0] == "…" and texts[-1] == "…" and texts.count("…") == 3
     assert sum(map(len, texts)) <= LONGEST + 3
     inside = [text for text in texts if text != "…"]
@@ -103,23 +101,10 @@ def test_a_long_sentence_is_cut_around_the_pair_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(("query", "key"), [(3, 1), (1, 3), (2, 2)])
-def test_the_arc_leads_from_the_attending_to_the_attended_token(query: int, key: int) -> None:
+def test_the_attending_token_is_bold_and_the_attended_one_underlined(query: int, key: int) -> None:
     tokens = ["The", " cat", " sat", " down"]
     shown = ShownExemplar(0.5, pieces_of(make_exemplar(tokens, query, key), word_pieces=False))
-    start, *_, end = re.findall(r"(-?[\d.]+) (-?[\d.]+)", shown.arc)
-    middles = [one.middle for one in shown.line]
-    loop = 6 if query == key else 0
-    assert float(start[0]) == pytest.approx(middles[query] - loop, abs=0.1)
-    assert float(end[0]) == pytest.approx(middles[key] + loop, abs=0.1)
-    assert float(start[1]) == float(end[1]) == pytest.approx(shown.rise, abs=0.1)
-    ends = [(one.left, one.left + one.width) for one in shown.line]
-    assert all(one[1] < other[0] for one, other in pairwise(ends))
-    page = render_part("sentence", shown)
-    assert page.count("<text") == 4 and page.count('text-decoration="underline"') == 1
-
-
-def test_a_sentence_from_right_to_left_is_laid_out_so() -> None:
-    exemplar = make_exemplar(["שלום", " לך", " עולם"], 2, 0)
-    shown = ShownExemplar(0.5, pieces_of(exemplar, word_pieces=False))
-    lefts = [one.left for one in shown.line]
-    assert lefts == sorted(lefts, reverse=True) and lefts[-1] == pytest.approx(0)
+    marked = ["The", "cat", "sat", "down"]
+    marked[key] = f"<u>{marked[key]}</u>"
+    marked[query] = f"<b>{marked[query]}</b>"
+    assert render_part("sentence", shown).strip() == " ".join(marked)

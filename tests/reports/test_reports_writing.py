@@ -17,7 +17,8 @@ from headscope import reports
 from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
 from headscope.reports.tables import show_number, show_table, to_latex
-from headscope.results.tables import Interval, Measured, tabulate, to_csv
+from headscope.results.intervals import Interval
+from headscope.results.tables import Measured, tabulate, to_csv
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain

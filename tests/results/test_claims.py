@@ -14,7 +14,7 @@ from headscope.results.claims import (
     judge,
     measure_untrained,
 )
-from headscope.results.held_out import HeldOut, choose, hold_out, hold_out_each, sums_at
+from headscope.results.held_out import HeldOut, hold_out, hold_out_each
 from headscope.results.intervals import (
     ANY,
     CORRELATION,
@@ -275,10 +275,7 @@ def test_selection_from_noise_gains_nothing_where_it_is_scored() -> None:
 def test_a_half_without_data_has_no_choice_and_no_score() -> None:
     data = heads(np.ones((4, 2)))
     data["x_denominator"][1::2] = 0
-    sums = sums_at(data, "x")
-    x, y = sums.numerator, sums.denominator
-    assert choose(x[1::2], y[1::2]) is None
-    assert choose(x[::2], y[::2]) == (0, 0)
+    assert hold_out(data, "x").places == ({"layer": 3, "head": 0}, None)
     assert np.isnan(hold_out(data, "x").find().value)
 
 

@@ -12,8 +12,10 @@ import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
 from headscope.head import Head
+from headscope.metrics.importance import MEAN_REPLACEMENT
 from headscope.results.describe import PORTRAIT
 from headscope.results.heads import changed_heads, choose_heads, describe_heads, pool
+from headscope.results.measure import attach
 from headscope.results.run import read_finished
 from headscope.results.statements import Statements, Table, write_statements
 from headscope.results.tables import Column
@@ -94,7 +96,9 @@ def test_what_it_costs_to_lose_a_head_stands_beside_its_sentence(tmp_path: Path)
     plain = make_run(tmp_path / "plain", list(NAMES))
     result = with_descriptions(empty(), list(NAMES), EXPLAINED)
     costs = np.array([[0.2, 0, 0, 0, 0], [0, 0, 0, 0, 0.0]])
-    measured = result.assign(mean_replacement=(("layer", "head"), costs))
+    measured = attach(
+        result.assign(mean_replacement=(("layer", "head"), costs)), [MEAN_REPLACEMENT]
+    )
     losses = write_run(tmp_path / "losses", write_statements(measured, Statements()))
     cost = "Replaced by its mean, the loss rises by 0.2 nats per predicted token; the median head "
     assert hs.heads(plain, losses)["cost"].tolist()[0] == cost + "costs 0."

@@ -180,7 +180,7 @@ def test_copied_sentences_are_counted_and_said_of_the_errors(
     corpus = hs.Corpus.from_sentences(texts)
     with caplog.at_level(logging.WARNING, logger="headscope"):
         result = hs.study("vig2019", causal_model(), corpus, portrait=False)
-    assert results.copies(result)["sentences"] == copies
+    assert results.read_attribute(result, "copies")["sentences"] == copies
     remark = f"{copies} sentences repeat an earlier one word for word"
     assert (remark in caplog.text) == (remark in say_errors(result)) == (times > 1)
 
@@ -270,7 +270,7 @@ def test_sentences_that_cannot_be_used_are_counted_by_reason(tmp_path: Path) -> 
     corpus = Corpus.from_sentences([*usable, long, wrong, blank])
     found = hs.study("vig2019", causal_model(), corpus, tmp_path)
     reasons = {"alignment: differs": 1, "empty": 1, "too long": 1}
-    assert results.skipped(found) == reasons
+    assert results.read_attribute(found, "skipped") == reasons
     assert json.loads((tmp_path / "run.json").read_text())["counts"]["skipped"] == reasons
     assert found.attrs["sentences"] == 10
 
@@ -302,7 +302,7 @@ def test_sentences_of_one_token_have_nothing_to_look_at() -> None:
 def test_a_corpus_without_annotation_leaves_out_what_needs_it() -> None:
     corpus = Corpus.from_sentences([Sentence(sentence.text) for sentence in make_sentences(12)])
     found = hs.study("vig2019", causal_model(), corpus)
-    missing = results.left_out(found)
+    missing = results.read_attribute(found, "left_out")
     assert {"pos_to", "deprel_to", "dependency_alignment"} <= set(missing)
     assert "headscope annotate" in missing["pos_to"]
     assert "pos_to" not in found
@@ -313,7 +313,7 @@ def test_an_unknown_tag_set_is_taken_as_it_is() -> None:
     words = (Word("the", 0, 3, xpos="ARTICLE"), Word("cat", 4, 7, xpos="BEAST"))
     found = hs.study("vig2019", causal_model(), Corpus.from_sentences([Sentence("the cat", words)]))
     assert found["tag"].values.tolist() == ["ARTICLE", "BEAST"]
-    assert "dependency_alignment" in results.left_out(found)
+    assert "dependency_alignment" in results.read_attribute(found, "left_out")
 
 
 def test_a_full_disk_is_one_plain_sentence_and_keeps_finished_shards(

@@ -53,7 +53,9 @@ def test_vig2019_equals_a_plain_reading(model: Model, corpus: Corpus, alignment:
     result, counts = check_vig(model, corpus, alignment)
     assert counts.sentences == (5 if alignment == "strict" else 10)
     assert (counts.several > 0) == (alignment == "overlap")
-    assert results.skipped(result) == ({"alignment: straddles": 5} if alignment == "strict" else {})
+    assert results.read_attribute(result, "skipped") == (
+        {"alignment: straddles": 5} if alignment == "strict" else {}
+    )
 
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)
@@ -61,7 +63,7 @@ def test_relations_equal_a_plain_reading(model: Model, corpus: Corpus, alignment
     result, counts = check_words(model, corpus, alignment)
     assert counts.sentences == 10
     assert (counts.merged > 0) == (counts.several > 0) == (alignment == "overlap")
-    assert not any(why.startswith("trees") for why in results.skipped(result))
+    assert not any(why.startswith("trees") for why in results.read_attribute(result, "skipped"))
 
 
 def test_a_run_says_how_words_and_tokens_met(
@@ -72,7 +74,7 @@ def test_a_run_says_how_words_and_tokens_met(
     for name, chosen in studies.items():
         result = hs.study(chosen, model, corpus, folder / name)
         prefix = "trees: " if name == "clark2019" else ""
-        counts = results.words(result)
+        counts = results.read_attribute(result, "words")
         assert read_run(folder / name).about["counts"]["words"] == counts
         said = chosen.notes(result)
         total, split = counts[prefix + WORDS], counts[prefix + SPLIT]

@@ -112,7 +112,7 @@ def together() -> Corpus:
 def test_trees_of_four_languages_equal_a_plain_reading(kind: str) -> None:
     corpus, model = together(), MODELS[kind]()
     result, counts = check_vig(model, corpus, "overlap")
-    assert counts.sentences == len(corpus) == 16 and results.skipped(result) == {}
+    assert counts.sentences == len(corpus) == 16 and results.read_attribute(result, "skipped") == {}
     assert counts.words == sum(len(sentence.words) for sentence in corpus)
     result, counts = check_words(model, corpus, "overlap")
     assert counts.sentences == len(corpus)

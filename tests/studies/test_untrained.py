@@ -80,3 +80,15 @@ def test_the_networks_are_a_stage_that_is_resumed_and_can_be_left_out(tmp_path: 
     assert (piece.read_bytes(), piece.stat().st_mtime_ns) == (content, time)
     hs.study("vig2019", MODELS["causal"](), corpus, tmp_path / "off", untrained=False, **options)
     assert not (tmp_path / "off/stages/untrained").exists()
+
+
+def test_another_network_of_the_same_shape_has_the_same_networks_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_SUMS", {})
+    tiny = MODELS["causal"]()
+    first = studied("vig2019", tiny, beside=True)
+    monkeypatch.setattr(module, "Measuring", None)  # nothing is measured once more
+    second = studied("vig2019", untrained(tiny, 5), beside=True)
+    xr.testing.assert_equal(first["entropy_untrained"], second["entropy_untrained"])
+    assert not first["entropy"].equals(second["entropy"])

@@ -54,7 +54,7 @@ def check_vig(model: Model, corpus: Corpus, alignment: str) -> tuple[xr.Dataset,
             values.values.ravel(), expected, rtol=2e-6, atol=2e-6, err_msg=str(name)
         )
     assert result.attrs["sentences"] == counts.sentences
-    _check_counts(Counter(results.words(result)), counts)
+    _check_counts(Counter(results.read_attribute(result, "words")), counts)
     return result, counts
 
 
@@ -107,7 +107,7 @@ def check_relations(result: xr.Dataset, model: Model, corpus: Corpus, alignment:
         _check_hits(numerator, np.asarray(right[direction, relation]), count, str(at))
     own = {
         name.removeprefix("trees: "): count
-        for name, count in results.words(result).items()
+        for name, count in results.read_attribute(result, "words").items()
         if name.startswith("trees: ")
     }
     _check_counts(Counter(own), counts)
@@ -158,7 +158,7 @@ def main() -> None:
             for check in (check_vig, check_words):
                 result, counts = check(model, corpus, alignment)
                 print(f"{name} {check.__name__} {alignment}: equal;", counts)
-                print("   skipped:", results.skipped(result), flush=True)
+                print("   skipped:", results.read_attribute(result, "skipped"), flush=True)
         result, full = check_segments(model, corpus)
         print(f"{name} check_segments: equal; {result.attrs['sentences']} segments, {full} full")
 

@@ -15,8 +15,8 @@ def export(
         str,
         typer.Option(
             metavar="csv|parquet|headvis|graph|kv",
-            help="csv, parquet: everything in long form. Of a run of luger2026: headvis; graph, "
-            "what feeds its heads (JSON, GraphML), if it was computed; kv, which heads need all "
+            help="csv, parquet: everything in long form. Of runs that have it: headvis, heads with "
+            "their examples; graph, what feeds heads (JSON, GraphML); kv, which heads need all "
             "keys and values of a long text.",
         ),
     ] = "csv",

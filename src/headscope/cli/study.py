@@ -83,12 +83,13 @@ _Context = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Tokens of an input: of luger2026, where 512 is the default; of vig2019, whose inputs "
-        "are then documents instead of sentences.",
+        help="Tokens of an input, in studies with that option; sentences become documents, cut to "
+        "this length.",
     ),
 ]
 _Rest = Annotated[
-    bool, typer.Option("--rest", help="Keep the shorter ends of documents in luger2026.")
+    bool,
+    typer.Option("--rest", help="Keep the shorter ends of documents, where a study cuts them."),
 ]
 _Weights = Annotated[
     str | None,
@@ -111,11 +112,11 @@ _Option = Annotated[
     ),
 ]
 _Train = Annotated[
-    str | None, typer.Option(metavar="CORPUS", help="What clark2019 trains its probes on.")
+    str | None, typer.Option(metavar="CORPUS", help="What a study with probes trains them on.")
 ]
 _Vectors = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Word vectors for clark2019's probes: text, .gz, .npy."),
+    typer.Option(metavar="FILE", help="Word vectors for probes: text, .gz, .npy."),
 ]
 
 
@@ -132,7 +133,7 @@ class StudyCommand(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The declarations are imported, and torch with them, only when help is asked for."""
-        from headscope.studies import STUDIES, find_study
+        from headscope.studies import find_study
 
         named = [name for name in ctx.meta["named"] if name in STUDIES]
         if not named:
@@ -230,7 +231,7 @@ def _summary(result: "xr.Dataset", out: str) -> dict[str, Any]:
     """What a program needs to go on: where the run is, what was read, what was found."""
     from dataclasses import asdict
 
-    from headscope.results.dataset import skipped
+    from headscope.results.dataset import read_attribute
     from headscope.results.statements import read_statements
 
     kept = ("study", "model", "corpus", "sentences", "tokens")
@@ -238,7 +239,7 @@ def _summary(result: "xr.Dataset", out: str) -> dict[str, Any]:
     return {
         "run": out,
         **{name: result.attrs[name] for name in kept},
-        "skipped": dict(skipped(result)),
+        "skipped": read_attribute(result, "skipped"),
         "variables": sorted(map(str, result.data_vars)),
         "findings": [asdict(each) for each in said.findings],
         "choices": [asdict(each) for each in said.choices],
@@ -246,9 +247,11 @@ def _summary(result: "xr.Dataset", out: str) -> dict[str, Any]:
 
 
 def _skipped(result: "xr.Dataset") -> str:
-    from headscope.results.dataset import skipped
+    from headscope.results.dataset import read_attribute
 
-    reasons = ", ".join(f"{count:,} × {reason}" for reason, count in skipped(result).items())
+    reasons = ", ".join(
+        f"{count:,} × {reason}" for reason, count in read_attribute(result, "skipped").items()
+    )
     return f"; skipped: {reasons} (docs/studies.md)" if reasons else ""
 
 

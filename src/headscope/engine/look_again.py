@@ -24,6 +24,7 @@ from headscope.engine.part import Inputs
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
+from headscope.metrics.examples import EXAMPLE_PEAK
 from headscope.model.attention import send
 from headscope.model.capture.dense import Observer
 from headscope.model.loading.network import evaluating
@@ -371,7 +372,7 @@ class Seen:
 def example_rows(result: xr.Dataset, seen: Seen) -> Iterator[FileRows]:
     """The rows of examples.parquet, one head after another."""
     numbers = result["example_input"].transpose("layer", "head", "band", "pick")
-    peaks = result["example_peak"].transpose(*numbers.dims).values
+    peaks = result[EXAMPLE_PEAK.name].transpose(*numbers.dims).values
     layers, bands = (numbers[name].values.tolist() for name in ("layer", "band"))
     places = seen.places()
     for layer, head in np.ndindex(numbers.shape[:2]):

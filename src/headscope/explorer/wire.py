@@ -218,6 +218,7 @@ class RunDetail(RunSummary, frozen=True):
 
     about: Mapping[str, Any]
     measures: list[MeasureEntry]
+    first: list[str]  # names of two measures that pages begin with
     left_out: Mapping[str, str]
 
 

@@ -14,6 +14,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.feeds import COMPOSITION, Feed, all_feeds
+from headscope.results.measure import variable_along
 
 LEAST = 0.01  # share of an edge
 JSON_NAME, XML_NAME = "composition.json", "composition.graphml"
@@ -23,10 +24,10 @@ _XMLNS = "http://graphml.graphdrawing.org/xmlns"
 
 def require_composition(data: xr.Dataset) -> None:
     """Refuse a run of which it was not computed what feeds its heads."""
-    if COMPOSITION not in data:
+    if variable_along(data, *COMPOSITION) is None:
         raise RunError(
-            "This run does not say what feeds its heads; run luger2026 with "
-            "--option composition=16 into a new directory."
+            "This run does not say what feeds its heads; a study with the option composition does, "
+            "run with --option composition=16 into a new directory."
         )
 
 

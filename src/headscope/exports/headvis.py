@@ -55,7 +55,7 @@ def require_examples(run: Run) -> None:
     if EXAMPLES not in run.records.files:
         raise RunError(
             f"{run.path} is a run of {run.study} that keeps no examples of heads; HeadVis shows "
-            "runs of `headscope study luger2026`. --format csv or parquet exports any run."
+            "runs that do. --format csv or parquet exports any run."
         )
 
 

@@ -35,7 +35,7 @@ DISTANCE = Measure(
     cost="n², one product with the separations",
     more="looks further",
 )
-# clark2019 has another measure of this name; see `headscope.metrics.surface`.
+# Another study has another measure of this name; see `headscope.metrics.surface`.
 ENTROPY = Measure(
     "entropy",
     title="Entropy",

@@ -82,7 +82,7 @@ OTHER_TO_SEP = Measure(
     cost="none beyond special_share",
     more="has the other tokens attend more to [SEP]",
 )
-# vig2019 has another measure of this name; see `headscope.metrics.spread`.
+# Another study has another measure of this name; see `headscope.metrics.spread`.
 ENTROPY = Measure(
     "entropy",
     title="Entropy",

@@ -82,6 +82,22 @@ class Columns:
         """Position of the first token of every input in the flat arrays."""
         return np.cumsum(self.lengths) - self.lengths
 
+    def example(self, row: int, tokens: Tokens, sentence: Sentence) -> Example:
+        """One input with its tokens in words."""
+        start = int(self.starts[row])
+        span, arcs = slice(start, start + int(self.lengths[row])), None
+        if self.arcs is not None:
+            arcs = [(parent, child) for _, parent, child in self._arcs_of(np.array([row])).tolist()]
+        return Example(
+            number=int(self.numbers[row]),
+            tokens=tokens,
+            null=self.null[span].tolist(),
+            labels={name: codes[span].tolist() for name, codes in self.labels.items()},
+            arcs=arcs,
+            sentence=sentence,
+            group=int(self.groups[row]),
+        )
+
     def cut(self, rows: Sequence[int], *, pad: int, is_causal: bool) -> "Cut":
         """Make a batch of some inputs, padded on the right."""
         indices = np.asarray(rows, dtype=np.int64)

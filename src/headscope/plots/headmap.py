@@ -1,4 +1,4 @@
-"""Heads as points in a plane, by behaviour and by layer, and heads against heads as a matrix.
+"""Heads as points in a plane, by behaviour and by layer.
 
 Everything is placed in inches, so that names, points, legend and margins are known not to meet:
 
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headscope.head import name_head
-from headscope.plots import LAYERS, MAP, add_axes, add_bar, fit_columns, page_width
+from headscope.plots import LAYERS, add_axes, add_bar, fit_columns, page_width
 from headscope.results.measure import Behaviour
 from headscope.theme import FAINT, INK, ROLES
 
@@ -38,9 +38,7 @@ LINE = 0.2  # of the legend
 ENTRIES, ENTRY = 4, 1.4  # of the legend on a line, and inches of one
 DOT = 0.05  # radius of a point
 NEAR, FAR = 0.045, (0.2, 0.35, 0.5)  # from a point to its name, without and with a line to it
-MATRIX = 4.2
 WIDE, AXIS_TEXT = 6.4, 0.55  # of a scatter and of the text along its axes
-NAME = 0.105  # inches of a name along a side of the matrix
 
 
 def draw_head_map(
@@ -65,7 +63,7 @@ def draw_head_map(
     _add_legend(figure, left, entries)
     layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
     image = right.scatter(*place.T, s=18, c=layers, cmap=LAYERS, linewidths=0)
-    _add_bar(figure, image, (MARGIN + shift + side + GAP, bottom, high), "layer", whole=True)
+    _add_bar(figure, image, (MARGIN + shift + side + GAP, bottom, high), "layer")
     for axes, title in ((left, "by behaviour"), (right, "by layer")):
         axes.set(title=title, xlim=(0, side), ylim=(0, high), xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
@@ -144,26 +142,6 @@ class _Scale:
         return self.inches(np.array(found)).tolist(), [f"{tick:g}" for tick in found]
 
 
-def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
-    """A matrix of heads by heads, rows and columns put into the given order."""
-    places = np.argsort(order.values)
-    names = matrix["unit"].values[places]
-    text = mpl.rcParams["font.size"] * 0.7 * 0.62 / 72 * max(map(len, names)) + 0.1
-    low, beside = text + MARGIN, text + 2 * MARGIN + GAP + BAR + BAR_TEXT
-    wide = page_width(beside + MATRIX)
-    side = wide - beside
-    figure = Figure(figsize=(wide, low + side + MARGIN))
-    axes = add_axes(figure, low, low, side, side)
-    image = axes.imshow(matrix.values[np.ix_(places, places)], cmap=MAP, interpolation="none")
-    step = max(1, -(-len(names) // int(side / NAME)))
-    axes.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize="x-small")
-    axes.set_yticks(range(0, len(names), step), names[::step], fontsize="x-small")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    _add_bar(figure, image, (low + side + GAP, low, side), unit, whole=False)
-    return figure
-
-
 def _add_legend(figure: Figure, axes: Axes, entries: int) -> None:
     figure.legend(
         *axes.get_legend_handles_labels(), loc="lower left", ncols=entries, fontsize="small",
@@ -172,11 +150,11 @@ def _add_legend(figure: Figure, axes: Axes, entries: int) -> None:
 
 
 def _add_bar(
-    figure: Figure, image: ScalarMappable, at: tuple[float, float, float], label: str, whole: bool
+    figure: Figure, image: ScalarMappable, at: tuple[float, float, float], label: str
 ) -> None:
     left, bottom, high = at
     bar = add_bar(figure, image, (left, bottom + 0.08 * high, BAR, 0.84 * high), label)
-    bar.locator = MaxNLocator(6, integer=whole)
+    bar.locator = MaxNLocator(6, integer=True)
     bar.update_ticks()
 
 

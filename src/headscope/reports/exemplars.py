@@ -1,28 +1,21 @@
-"""Exemplar sentences: an arc from the attending token (bold) to the attended one (underlined).
+"""Exemplar sentences: the attending token is bold, the attended one underlined, as in the paper.
 
-            ╭──────╮
-The old cat sat on the mat      a long sentence is cut around the pair, and … says where
-    underlined: cat; bold: the
+A long sentence is cut around the pair, and … says where.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from headscope.head import name_head
 from headscope.results.examples import ANY, Exemplar
 from headscope.results.statements import Choice
 from headscope.results.tables import HeadName
-from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
-from headscope.views.lines import arc, arc_height, width
+from headscope.views.labels import bare, label, short, spaces_before
 
-LONGEST = 96  # columns of a line
-COLUMN, LINE = 7.2, 18.0  # pixels of a letter and of a line
+LONGEST = 192  # columns of what is shown of a sentence
 CUT = "…"
 _PART = re.compile(r"(.) [1-9]/([1-9])", re.DOTALL)  # of a character in several tokens
 
@@ -46,20 +39,6 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A piece on the line, in pixels."""
-
-    piece: Piece
-    left: float
-    width: float
-
-    @property
-    def middle(self) -> float:
-        """Where an arc begins or ends."""
-        return self.left + self.width / 2
-
-
-@dataclass(frozen=True)
 class ShownExemplar:
     """A sentence and the weight between its two marked tokens."""
 
@@ -70,55 +49,10 @@ class ShownExemplar:
     def text(self) -> str:
         return "".join(piece.text for piece in self.pieces).strip()
 
-    @cached_property
-    def line(self) -> tuple[Placed, ...]:
-        """What is shown of it, from left to right."""
-        shown, at = [], 0
-        for piece in cut(self.pieces):
-            at += len(piece.text) - len(piece.bare) if shown else 0
-            shown.append(Placed(piece, at * COLUMN, piece.columns * COLUMN))
-            at += piece.columns
-        if not is_right_to_left(piece.text for piece in self.pieces):
-            return tuple(shown)
-        whole = at * COLUMN
-        return tuple(Placed(o.piece, whole - o.left - o.width, o.width) for o in shown)
-
     @property
-    def width(self) -> float:
-        return max(one.left + one.width for one in self.line)
-
-    @property
-    def rise(self) -> float:
-        """How high the arc is above the line, with the room that its own width takes."""
-        return arc_height(*self._ends) + 2
-
-    @property
-    def height(self) -> float:
-        return self.rise + LINE
-
-    @property
-    def arc(self) -> str:
-        """The path from the attending to the attended token."""
-        first, *others = (f"{x:.1f} {y:.1f}" for x, y in arc(*self._ends, self.rise))
-        return f"M{first}C{' '.join(others)}"
-
-    @property
-    def stroke(self) -> str:
-        """How wide the arc is, in pixels."""
-        return f"{float(width(np.array(self.weight))):.2f}"
-
-    @property
-    def tip(self) -> str:
-        """The point of an arrow at the attended token."""
-        start, end = self._ends
-        end += 6 if start == end else 0
-        return f"M{end - 3:.1f} {self.rise - 5:.1f}l3 5l3 -5Z"
-
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        start = next(one.middle for one in self.line if one.piece.attending)
-        end = next(one.middle for one in self.line if one.piece.attended)
-        return start, end
+    def shown(self) -> list[Piece]:
+        """What is shown of it."""
+        return cut(self.pieces)
 
 
 @dataclass(frozen=True)
@@ -157,7 +91,7 @@ def pieces_of(exemplar: Exemplar, *, word_pieces: bool) -> tuple[Piece, ...]:
     spaces = spaces_before(tokens, exemplar.text, word_pieces=word_pieces)
     return tuple(
         Piece(
-            " " * spaces[places[0]] + short(label(bare(tokens[places[0]])), LONGEST // 3),
+            " " * spaces[places[0]] + short(label(bare(tokens[places[0]])), LONGEST // 6),
             exemplar.query in places,
             exemplar.key in places,
         )
@@ -177,7 +111,7 @@ def _characters(tokens: Sequence[str]) -> Iterator[range]:
 
 
 def cut(pieces: Sequence[Piece]) -> list[Piece]:
-    """What of a sentence fits a line: both marked tokens, and their neighbours by turns."""
+    """What of a sentence is shown: both marked tokens, and their neighbours by turns."""
     widths = [len(piece.text) - len(piece.bare) + piece.columns for piece in pieces]
     marked = [place for place, piece in enumerate(pieces) if piece.attending or piece.attended]
     shown, room = set(marked), LONGEST - sum(widths[place] for place in marked)

@@ -181,9 +181,9 @@ class Chapter:
         result = self.run.data
         lines = [
             f"{count:,} × skipped: {SKIP_REASONS.get(why, why)}."
-            for why, count in results.skipped(result).items()
+            for why, count in results.read_attribute(result, "skipped").items()
         ]
-        lines += say_left_out(results.left_out(result)).values()
+        lines += say_left_out(results.read_attribute(result, "left_out")).values()
         return [*lines, *self.run.remarks]
 
     @property

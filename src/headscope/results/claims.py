@@ -4,10 +4,10 @@ A claim is a function that reads measures and returns a statistic with words abo
 has the sentence, what the paper reports, and the threshold; its docstring is the rule.
 
 ```python
-@claim("More than half of the attention goes to the null token.", "0.57", above=0.5, of=SHARE)
-def null_token(data: Replicates) -> Evidence:
-    \"\"\"Mean null share of the heads.\"\"\"
-    return Evidence(data["null_share"].mean(("layer", "head")))
+@claim("Half of the attention goes to full stops.", "0.57", above=0.5, of=SHARE)
+def full_stops(data: Replicates) -> Evidence:
+    \"\"\"Mean over heads of the share of full stops.\"\"\"
+    return Evidence(data["full_stop_share"].mean(("layer", "head")))
 ```
 
 The statistic is computed with every group of documents left out in turn, which gives its interval;

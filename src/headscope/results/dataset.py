@@ -33,7 +33,17 @@ from headscope.results.inspection import (
     require_file,
     said,
 )
-from headscope.results.measure import ATTRIBUTE, GRID, Measure, heads_of, measure_names, measure_of
+from headscope.results.measure import (
+    ATTRIBUTE,
+    DIVERGENCE,
+    GRID,
+    MAP,
+    Measure,
+    heads_of,
+    measure_names,
+    measure_of,
+    variable_along,
+)
 from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
 
@@ -48,7 +58,7 @@ _JSON: dict[str, Any] = {
     "portrait_texts": dict[str, int],
     "options": dict[str, Any],
 }
-_TEXTS = ("study", "model", "corpus")
+_TEXTS = ("study", "model", "corpus", "shown_first")
 _NUMBERS = (
     "is_causal",
     "sentences",
@@ -60,14 +70,11 @@ _NUMBERS = (
 )
 # Dimensions of the variables that are read by name wherever a result is shown.
 _SHAPES = {
-    "head_position": ("unit", "axis"),
-    "head_divergence": ("unit", "other"),
     "behaviour": GRID,
     "portrait": GRID,
     "explained": GRID,
     "description": GRID,
     "explained_by": (*GRID, "explained_with"),
-    "relation_count": ("relation",),
 }
 _OF_MEASURE = {"_se": (), "_by_layer": ("head",), "_by_layer_se": ("head",)}  # dimensions less
 _ARE_NUMBERS = ("_numerator", "_denominator", "_se", "_q", "_even", "_untrained")  # ends of names
@@ -145,31 +152,6 @@ def _read(file: Path) -> xr.Dataset:
 def without_stack(dataset: xr.Dataset) -> xr.Dataset:
     """Without the dimension of stacks where there is one: a study reads the encoder alone."""
     return dataset.isel(stack=0) if dataset.sizes.get("stack") == 1 else dataset
-
-
-def left_out(dataset: xr.Dataset) -> dict[str, str]:
-    """What the study left out, and why."""
-    return read_attribute(dataset, "left_out")
-
-
-def skipped(dataset: xr.Dataset) -> dict[str, int]:
-    """How many sentences were skipped, by reason."""
-    return read_attribute(dataset, "skipped")
-
-
-def words(dataset: xr.Dataset) -> dict[str, int]:
-    """How the words of the corpus and the tokens of the model meet, in counts."""
-    return read_attribute(dataset, "words")
-
-
-def copies(dataset: xr.Dataset) -> dict[str, int]:
-    """How many sentences and documents of the corpus repeat an earlier one."""
-    return read_attribute(dataset, "copies")
-
-
-def run_options(dataset: xr.Dataset) -> dict[str, Any]:
-    """The options of the study."""
-    return read_attribute(dataset, "options")
 
 
 def read_attribute(dataset: xr.Dataset, name: str) -> Any:
@@ -295,11 +277,14 @@ def _check_shapes(result: xr.Dataset) -> None:
             set(result[name].dims) != set(dims) or not set(dims) <= set(result.coords)
         ):
             raise RunError(f"{name} is not one of {' and '.join(dims)}.")
-    if "head_position" in result and result.sizes["axis"] != 2:
+    for dims in (MAP, DIVERGENCE):
+        name = variable_along(result, *dims)
+        if name is not None and result[name].dtype.kind not in "iuf":
+            raise RunError(f"{named(name)} of the result are not numbers.")
+        if name is not None and not set(dims) <= set(result.coords):
+            raise RunError(f"{named(name)} is not one of {' and '.join(dims)}.")
+    if variable_along(result, *MAP) is not None and result.sizes["axis"] != 2:
         raise RunError("The map of heads has not two axes.")
-    for name in ("head_position", "head_divergence", "relation_count"):
-        if name in result and result[name].dtype.kind not in "iuf":
-            raise RunError(f"{name} of the result are not numbers.")
     for dim in ("unit", "other"):
         if dim in result.coords and {*result[dim].values.tolist()} != {*map(str, heads_of(result))}:
             raise RunError("The map is of other heads than the result.")

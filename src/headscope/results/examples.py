@@ -20,7 +20,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.dataset import run_options
+from headscope.results.dataset import read_attribute
 from headscope.results.records import (
     EXAMPLES,
     INPUTS,
@@ -86,7 +86,7 @@ def has_bands(result: xr.Dataset) -> bool:
 
 def counts_itself(result: xr.Dataset) -> bool:
     """Whether a token's attention to itself may be a pair of an exemplar."""
-    return bool(run_options(result).get("self_exemplars", False))
+    return bool(read_attribute(result, "options").get("self_exemplars", False))
 
 
 def exemplars_of(

@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import Head
-from headscope.results.measure import heads_of
+from headscope.results.measure import heads_of, variable_along
 from headscope.results.replicates import margin_of
 
-COMPOSITION = "composition"
+COMPOSITION = ("layer", "head", "side", "source")  # dimensions of what feeds heads
 Side = Literal["key", "query"]
 SIDES: tuple[Side, ...] = ("key", "query")
 MOST = 3  # heads that a head is said to be fed by
@@ -37,14 +37,14 @@ class Feed:
 
 def all_feeds(data: xr.Dataset) -> Iterator[Feed]:
     """Every part of every head, in the order of the heads; parts that add nothing are left out."""
-    if COMPOSITION not in data:
+    name = variable_along(data, *COMPOSITION)
+    if name is None:
         return
-    axes = ("layer", "head", "side", "source")
-    values = data[COMPOSITION].transpose(*axes)
-    of_errors = margin_of(data, COMPOSITION)
+    values = data[name].transpose(*COMPOSITION)
+    of_errors = margin_of(data, name)
     margins = np.full(values.shape, np.nan)
     if of_errors is not None:
-        margins = of_errors.transpose(*axes).values
+        margins = of_errors.transpose(*COMPOSITION).values
     sides, sources = (values[name].values.tolist() for name in ("side", "source"))
     of_heads = values.values.reshape(-1, len(sides), len(sources))
     margins = margins.reshape(of_heads.shape)
@@ -57,7 +57,7 @@ def all_feeds(data: xr.Dataset) -> Iterator[Feed]:
 
 def fed_by(data: xr.Dataset, head: Head, side: Side = "key") -> list[Feed]:
     """The earlier heads that make most of a head's choice on one side, largest first."""
-    if COMPOSITION not in data:
+    if variable_along(data, *COMPOSITION) is None:
         return []
     return strongest_feeds(data.sel(layer=[head.layer], head=[head.head]), side)
 

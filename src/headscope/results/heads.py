@@ -15,7 +15,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.head import Head
 from headscope.results.cost import REPLACED, SAID, said_costs
-from headscope.results.dataset import left_out, read_attribute
+from headscope.results.dataset import read_attribute
 from headscope.results.describe import PORTRAIT
 from headscope.results.evidence import EVIDENCE, MATRIX, NULL_NAMES, PROFILE
 from headscope.results.fact_words import RELATIONS
@@ -115,7 +115,7 @@ def describe_heads(result: xr.Dataset) -> HeadMap:
     described = map_heads(result)
     if described is not None:
         return described
-    reason = left_out(result).get("explained")
+    reason = read_attribute(result, "left_out").get("explained")
     if reason is None:
         raise RunError("This run has no portraits; run the study again in a new directory.")
     raise RunError(f"This run has no portraits: {reason}.")

@@ -69,7 +69,7 @@ def hold_out(
     """The head with the largest ratio of a measure, or the smallest for sign −1, held out."""
     sums = sums_at(data, name, at)
     x, y = (each.reshape(len(each), -1, 1) for each in (sums.numerator, sums.denominator))
-    chosen, above, below = _score_elsewhere(x, y, sign)
+    chosen, above, below = score_elsewhere(x, y, sign)
     shape = sums.numerator.shape[1:]
     by_even, by_odd = (_labels(data, sums.dims, _unravel(place, shape)) for (place,) in chosen)
     return HeldOut((by_even, by_odd), above[:, 0], below[:, 0])
@@ -84,11 +84,11 @@ def hold_out_each(data: xr.Dataset, name: str, axis: str) -> GroupSums:
         np.moveaxis(each, last, -1).reshape(groups, -1, labels)
         for each in (sums.numerator, sums.denominator)
     )
-    _, above, below = _score_elsewhere(x, y)
+    _, above, below = score_elsewhere(x, y)
     return GroupSums((axis,), above, below)
 
 
-def _score_elsewhere(
+def score_elsewhere(
     x: Float[np.ndarray, "group place item"],
     y: Float[np.ndarray, "group place item"],
     sign: int = 1,
@@ -108,18 +108,6 @@ def _score_elsewhere(
         for scored, sums in ((above, x), (below, y)):
             scored[others, item] = sums[others][:, place[item], item]
     return chosen, above, below
-
-
-def choose(
-    x: Float[np.ndarray, "group *item"], y: Float[np.ndarray, "group *item"], sign: int = 1
-) -> tuple[int, ...] | None:
-    """Where the ratio of the sums over these groups is largest; of equals the first.
-
-    None where the groups have no data to choose by.
-    """
-    above, below = (each.reshape(len(each), -1, 1) for each in (x, y))
-    (place,) = _choose(above, below, sign)
-    return _unravel(place, x.shape[1:])
 
 
 def _choose(

@@ -18,7 +18,6 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.tables import Interval as Cell
 from headscope.wording import counted
 
 FEW_GROUPS = "{} with data for it, fewer than {}: the error is unknown"
@@ -63,11 +62,6 @@ class Interval:
     low: float = np.nan
     high: float = np.nan
     trouble: str = ""  # why there is no interval
-
-    @property
-    def cell(self) -> Cell:
-        """The value with its interval, as a cell of a table."""
-        return Cell(self.value, self.low, self.high)
 
 
 def find_interval(

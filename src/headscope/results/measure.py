@@ -29,6 +29,7 @@ RoleGroup = Literal["position", "marks", "repetition", "token", "word class", "s
                     "even", "unnamed"]  # fmt: skip
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
+MAP, DIVERGENCE = ("unit", "axis"), ("unit", "other")  # of heads on a plane, and of how unlike
 MARK = "~"  # between the name and the labels of a slice
 BY_LAYER = "_by_layer"
 _ALL = slice(None)
@@ -143,6 +144,14 @@ def measure_of(result: xr.Dataset, name: str) -> Measure:
 def measure_names(result: xr.Dataset) -> list[str]:
     """The variables with a declared measure that has a number for every head."""
     return [str(name) for name in result.data_vars if _is_of_heads(result.variables[name])]
+
+
+def variable_along(result: xr.Dataset, *dims: str) -> str | None:
+    """The variable that has exactly these dimensions, but for errors and sums of one; or None."""
+    for name in map(str, result.data_vars):
+        if {*result.variables[name].dims} == {*dims} and not name.endswith(DERIVED):
+            return name
+    return None
 
 
 def _is_of_heads(array: xr.Variable) -> bool:

@@ -10,7 +10,7 @@ Replicates lie along a first axis: place 0 is the statistic on everything, place
 group g.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -212,16 +212,6 @@ def correlation(
     with np.errstate(all="ignore"):
         r = (a * b).sum(0) / np.sqrt((a**2).sum(0) * (b**2).sum(0))
     return np.nan_to_num(np.clip(r, -1, 1))
-
-
-def estimate(
-    statistic: Callable[[int], float], groups: int, *, confidence: float = CONFIDENCE
-) -> Estimate:
-    """Any number, from a function of the place of a replicate: 0 for all data, g + 1 without g."""
-    values = np.array([statistic(place) for place in range(groups + 1)])
-    error = standard_error(values, groups)
-    low, high = interval(values[0], error, groups, confidence=confidence)
-    return Estimate(values[0], error, low, high)
 
 
 def p_above(

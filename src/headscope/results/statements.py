@@ -18,9 +18,18 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.head import name_head
 from headscope.results.claims import Claim, JudgedClaim, Replicates, Verdict, judge
 from headscope.results.inspection import INTEGER, read_json
-from headscope.results.tables import BESIDE, Column, Interval, tabulate
+from headscope.results.intervals import Interval
+from headscope.results.tables import (
+    BESIDE,
+    Column,
+    MeasureColumn,
+    head_rows,
+    layer_rows,
+    tabulate,
+)
 
 ATTRIBUTE = "statements"  # of the Dataset
 Cell = str | int | float | bool | None  # of a row as it is stored
@@ -88,6 +97,27 @@ class Tabulation:
     ]  # with typed cells; see `results.tables`
     file: str = ""  # name of the CSV file where it is not that of the table
     narrow: tuple[str, ...] = ()  # the columns that fit a column of a paper
+
+
+MadeColumns = Callable[[xr.Dataset], Sequence[MeasureColumn]]
+
+
+def layers_table(caption: str, columns: MadeColumns) -> Tabulation:
+    """The pooled values of every layer."""
+
+    def rows(result: xr.Dataset) -> list[dict[str, Any]]:
+        return layer_rows(result, columns(result))
+
+    return Tabulation("layers", "Layers", caption, (), rows)
+
+
+def heads_table(columns: MadeColumns, name: Callable[[int, int], str] = name_head) -> Tabulation:
+    """The values of every head."""
+
+    def rows(result: xr.Dataset) -> list[dict[str, Any]]:
+        return head_rows(result, columns(result), name)
+
+    return Tabulation("heads", "Heads", "Every head.", (), rows)
 
 
 def make_statements(

@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
+from headscope.results.intervals import Interval
 from headscope.results.measure import BY_LAYER, GRID, MARK, heads_of, measure_names, values_at
 from headscope.results.replicates import margin_of
 from headscope.wording import is_number
@@ -55,15 +56,6 @@ class Note(str):
 
 class InPaper(float):
     """A cell: the value that the paper has there, NaN where it has none."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A cell: a number with its 95 % interval, NaN where that is unknown."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
+from headscope.engine.measure import shards_of_documents
 from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
@@ -33,8 +34,6 @@ from headscope.studies.option import Option
 from headscope.studies.question import MakeInputs, Question, Reach
 from headscope.studies.shared import syntax
 from headscope.studies.study import Study
-from headscope.text.corpus import Shard
-from headscope.text.segments import documents_of
 
 if TYPE_CHECKING:
     from headscope.metrics.importance import Means
@@ -173,22 +172,12 @@ def why_importance_is_missing(setup: Setup) -> str | None:
 def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
     """All inputs of the corpus, as the engine makes its batches."""
     model = setup.model
-    for shard in setup.corpus.shards(SHARD) if setup.context is None else _of_documents(setup):
+    corpus, is_whole = setup.corpus, setup.context is not None
+    for shard in shards_of_documents(corpus, SHARD) if is_whole else corpus.shards(SHARD):
         columns = part.read(setup, shard, setup.corpus.read(shard)).columns
         for rows in model.buckets(columns.lengths.tolist(), setup.batch_tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal).to(model.device)
             yield cut.batch, cut.annotated
-
-
-def _of_documents(setup: Setup) -> Iterator[Shard]:
-    """Some whole documents at a time: where they are inputs, they must not be cut."""
-    begin = end = 0
-    for _, end in documents_of(setup.corpus):
-        if end - begin >= SHARD:
-            yield Shard(0, begin, end)
-            begin = end
-    if end > begin:
-        yield Shard(0, begin, end)
 
 
 def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -208,7 +197,7 @@ def _correlation_row(
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:
         r = xr.corr(select(data[name], at), data[other], ("layer", "head"))
-        row[other] = find_interval(r, groups, CORRELATION).cell
+        row[other] = find_interval(r, groups, CORRELATION)
     return row
 
 

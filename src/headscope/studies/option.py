@@ -178,7 +178,8 @@ def say_errors(result: xr.Dataset) -> str:
             said += (
                 f" With fewer than {FEW_DOCUMENTS} documents, intervals are too narrow for some."
             )
-    return f"{said} {say_copies(results.copies(result))}".strip()
+    copies = results.read_attribute(result, "copies")
+    return f"{said} {say_copies(copies)}".strip()
 
 
 def say_copies(copies: Mapping[str, int]) -> str:
@@ -200,7 +201,7 @@ def say_words(result: xr.Dataset, prefix: str = "") -> str:
     """How words and tokens met in a run, in sentences; nothing where words were not looked at."""
     counts = {
         name.removeprefix(prefix): count
-        for name, count in results.words(result).items()
+        for name, count in results.read_attribute(result, "words").items()
         if name.startswith(prefix)
     }
     total = counts.get(WORDS, 0)

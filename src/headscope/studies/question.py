@@ -8,6 +8,7 @@ STUDY = Study(..., inputs=(InputKind(sentence_inputs, (DISTANCES, TAGS)),))
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from headscope.engine.part import Inputs, Part
 from headscope.engine.setup import Setup
@@ -16,6 +17,7 @@ from headscope.text.corpus import Shard
 from headscope.text.segments import Excerpt
 from headscope.wording import plain
 
+NO_DECODER = "the study reads texts alone, so only the encoder has input"
 MakeInputs = Callable[[Setup, Excerpt, int], Inputs]  # of sentences, the first with that number
 Reach = Callable[[Setup, Shard], tuple[int, int]]
 
@@ -57,6 +59,14 @@ class InputKind:
         return tuple(metrics)
 
 
+def why_no_decoder(setup: Setup) -> str | None:
+    """Why a decoder is not measured."""
+    return NO_DECODER if setup.model.is_encoder_decoder else None
+
+
+DECODER = Question(("stack decoder", "stack cross"), unless=why_no_decoder)
+
+
 def make_parts(inputs: Sequence[InputKind], setup: Setup) -> tuple[Part, ...]:
     """The kinds of inputs that any metric reads, with their metrics."""
     parts: list[Part] = []
@@ -65,6 +75,12 @@ def make_parts(inputs: Sequence[InputKind], setup: Setup) -> tuple[Part, ...]:
         if metrics:
             parts.append(Part(kind.make, metrics, kind.of_corpus, kind.reach))
     return tuple(parts)
+
+
+@cache
+def parts_of(inputs: tuple[InputKind, ...]) -> Callable[[Setup], tuple[Part, ...]]:
+    """What makes the parts of a run; the same function for the same kinds of inputs."""
+    return partial(make_parts, inputs)
 
 
 def find_left_out(inputs: Sequence[InputKind], setup: Setup) -> dict[str, str]:

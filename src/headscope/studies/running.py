@@ -137,6 +137,7 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
             "is_causal": int(setup.model.is_causal),
             "weights": setup.reading,
             "bos": _begin(study, setup),
+            "shown_first": " ".join(study.shown_first),
             "word_pieces": "##" if marks_word_pieces(setup.model.tokenizer) else "",
             "corpus": setup.corpus.fingerprint,
             "left_out": json.dumps(study.left_out(setup)),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -22,7 +21,7 @@ from headscope.results.measure import Measure, Published
 from headscope.results.statements import Choice, Tabulation
 from headscope.studies.draw import draw_sentences
 from headscope.studies.option import Option
-from headscope.studies.question import InputKind, find_left_out, make_parts
+from headscope.studies.question import InputKind, find_left_out, make_parts, parts_of
 from headscope.studies.untrained import UNTRAINED, UntrainedNetworks
 from headscope.text.corpus import Corpus
 from headscope.text.readers.lines import Layout
@@ -58,6 +57,7 @@ class Study:
     later_stages: tuple[Stage[Any], ...] = ()  # after the corpus is measured, before `derive`
     derive: Callable[[xr.Dataset], xr.Dataset] = lambda result: result
     measures: tuple[Measure, ...] = ()  # of the variables that no metric makes
+    shown_first: tuple[str, ...] = ()  # two measures that pages begin with
     figures: tuple[Figure, ...] = ()
     tables: tuple[Tabulation, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -119,7 +119,7 @@ class Study:
 
     def stages(self, setup: Setup) -> tuple[Stage[Any], ...]:
         """All work of a run, in its order."""
-        parts = partial(make_parts, self.inputs)
+        parts = parts_of(self.inputs)
         stages = MeasureShards(parts, self.remedy), *self.later_stages
         if setup.options.get(UNTRAINED.name):
             stages += (UntrainedNetworks(parts, self.derive, self.claims),)

@@ -29,6 +29,8 @@ UNTRAINED = Option(
 ATTRIBUTE = "untrained"  # the statistic of every claim, until the claims are judged
 NETWORKS = 3
 SENTENCES = 96  # at least, in whole documents
+# Of the last networks in this process: checkpoints of one shape have the same beside them.
+_SUMS: dict[tuple[object, ...], bytes] = {}
 # What makes a study longer and is no claim's measure, or needs fewer inputs for its mean.
 BRIEF = {"importance": False, "gradients": False, "needles": 1, "repeated_sequences": 4}
 
@@ -85,9 +87,16 @@ class MeasuringUntrained(ModelWork[int]):
     make_parts: Callable[[Setup], tuple[Part, ...]]
 
     def compute(self, seed: int, /) -> bytes:
-        """The sums after all texts of the sample."""
+        """The sums after all texts of the sample, kept for the next network of this shape."""
         setup = replace(self.setup, model=untrained(self.setup.model, seed))
-        return Measuring(setup, self.threads, self.make_parts).compute(shard_of(setup))
+        read = setup.corpus.fingerprint, setup.seed, setup.batch_tokens, self.threads
+        options = repr(sorted(setup.options.items()))
+        key = (setup.model.fingerprint, *read, options, self.make_parts)
+        if key not in _SUMS:
+            if len(_SUMS) == NETWORKS:
+                del _SUMS[next(iter(_SUMS))]
+            _SUMS[key] = Measuring(setup, self.threads, self.make_parts).compute(shard_of(setup))
+        return _SUMS[key]
 
     def describe(self, seed: int, /) -> str:
         """The network by its seed."""

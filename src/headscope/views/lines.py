@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 THUMBNAIL = 0.6  # thumbnails are small, and so are their lines
-_HIGHEST = 34.0  # pixels of an arc
 _ELSE, _HIDDEN = "everything else", "hidden"  # units beside the spans
 
 
@@ -209,22 +208,6 @@ def curves(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     first, second = np.array(starts, float), np.array(ends, float)
     first[:, 0] = second[:, 0] = (first[:, 0] + second[:, 0]) / 2
     return np.stack([starts, first, second, ends], 1)
-
-
-def arc(start: float, end: float, base: float) -> list[tuple[float, float]]:
-    """The control points of an arc over words of one line; a word that looks at itself has a loop.
-
-    A curve rises to three quarters of the height of its control points.
-    """
-    top = base - 4 / 3 * arc_height(start, end)
-    if start == end:
-        start, end = start - 6, end + 6
-    return [(start, base), (start, top), (end, top), (end, base)]
-
-
-def arc_height(start: float, end: float) -> float:
-    """How far an arc rises above its words, in pixels."""
-    return min(_HIGHEST, 14 + abs(end - start) / 9)
 
 
 def _groups(word_of_token: Sequence[int]) -> list[tuple[int, ...]]:

@@ -132,7 +132,10 @@ def test_gradients_are_means_over_segments_for_both_losses() -> None:
 def test_a_model_without_a_head_keeps_everything_but_gradients(tmp_path: Path) -> None:
     found = hs.study("clark2019", tiny_bert(BertModel), paragraphs(2), tmp_path, **QUICK)
     assert "gradient" not in found
-    assert "the model has no language-model head" in results.left_out(found)["gradient"]
+    assert (
+        "the model has no language-model head"
+        in results.read_attribute(found, "left_out")["gradient"]
+    )
     assert np.isfinite(found["entropy"]).all()
 
 
@@ -145,7 +148,7 @@ def test_what_a_tokenizer_does_not_have_is_nan_with_a_reason() -> None:
     assert np.isfinite(found["special_share"].sel(special="punct")).all()
     for name in ("sep_to_sep", "other_to_sep", "entropy_from_cls"):
         assert np.isnan(found[name]).all()
-        assert "tiny-gpt2" in results.left_out(found)[name]
+        assert "tiny-gpt2" in results.read_attribute(found, "left_out")[name]
     assert np.isnan(found["gradient"].sel(target="sep")).all()
     assert np.isfinite(found["gradient"].sel(target="unmasked")).all()
 
@@ -154,8 +157,10 @@ def test_a_corpus_without_paragraphs_packs_sentences_and_says_so() -> None:
     corpus = Corpus.from_sentences(Sentence(f"Ann saw {i} dogs .", document="d") for i in range(9))
     found = hs.study("clark2019", tiny_bert(), corpus, **{**QUICK, "max_tokens": 10})
     assert found.attrs["sentences"] == 4
-    assert "made of consecutive sentences" in results.left_out(found)["paragraphs"]
-    assert results.skipped(found) == {"sentence without a second one to pair": 1}
+    assert (
+        "made of consecutive sentences" in results.read_attribute(found, "left_out")["paragraphs"]
+    )
+    assert results.read_attribute(found, "skipped") == {"sentence without a second one to pair": 1}
 
 
 def test_nothing_is_dropped_for_its_length(tmp_path: Path) -> None:
@@ -166,7 +171,7 @@ def test_nothing_is_dropped_for_its_length(tmp_path: Path) -> None:
     found = hs.study("clark2019", tiny_bert(), corpus, tmp_path, **QUICK)
     assert (found.attrs["sentences"], found.attrs["tokens"]) == (2, 2 * LONGEST)
     reasons = {"paragraph without a second one to pair": 1, "sentences: empty": 1}
-    assert results.skipped(found) == reasons
+    assert results.read_attribute(found, "skipped") == reasons
     assert json.loads((tmp_path / "run.json").read_text())["counts"]["skipped"] == reasons
 
 

@@ -50,9 +50,6 @@ def test_every_figure_names_what_it_shows(figure) -> None:  # noqa: ANN001
         "figure03": "all unmasked tokens",
         "figure04": "uniform",
         "figure06": "by behaviour",
-        "divergence": "L1H1",
-        "offsets": "previous token",
-        "newer": "induction",
     }
     assert expected[figure.name] in svg
 

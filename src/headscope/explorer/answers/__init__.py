@@ -22,13 +22,15 @@ from headscope.head import Head, read_head
 from headscope.results.compare import Comparison as Compared
 from headscope.results.compare import clear_and_all, compare_runs, rows_of
 from headscope.results.compare.differences import Kind
-from headscope.results.dataset import left_out
+from headscope.results.dataset import read_attribute
 from headscope.results.describe import PORTRAIT, read_description
 from headscope.results.evidence import PROFILE
 from headscope.results.head_map import map_heads
 from headscope.results.measure import (
     BY_LAYER,
+    DIVERGENCE,
     GRID,
+    MAP,
     Behaviour,
     Measure,
     RoleGroup,
@@ -43,6 +45,7 @@ from headscope.results.measure import (
     number,
     plain_label,
     select,
+    variable_along,
 )
 from headscope.results.replicates import margin_of
 from headscope.results.statements import Table, tally
@@ -64,8 +67,16 @@ def detail(opened: OpenRun) -> sent.RunDetail:
         **structs.asdict(summary(opened)),
         about=opened.run.settings,
         measures=[] if result is None else catalogue(result),
-        left_out={} if result is None else left_out(result),
+        first=[] if result is None else shown_first(result),
+        left_out={} if result is None else read_attribute(result, "left_out"),
     )
+
+
+def shown_first(data: xr.Dataset) -> list[str]:
+    """The two measures that pages begin with: those that the study names, then any."""
+    names = measure_names(data)
+    named = [name for name in str(data.attrs.get("shown_first", "")).split() if name in names]
+    return list(dict.fromkeys([*named, *names]))[:2]
 
 
 def heads(opened: OpenRun) -> sent.Heads:
@@ -111,7 +122,7 @@ def summary(opened: OpenRun) -> sent.RunSummary:
 
 def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
     """The pages on which this run has nothing to show, and why."""
-    if "head_position" not in opened.data:
+    if variable_along(opened.data, *MAP) is None:
         yield "clusters", why_no_map(opened.data)
     try:
         said = opened.statements
@@ -204,9 +215,10 @@ def profile(data: xr.Dataset, chosen: Slice) -> sent.Profile:
 def map_of(opened: OpenRun) -> sent.Clusters:
     """The map of heads."""
     data = opened.data
-    if "head_position" not in data:
+    name = variable_along(data, *MAP)
+    if name is None:
         raise RefusedError(409, why_no_map(data))
-    positions = data["head_position"].transpose("unit", "axis")
+    positions = data[name].transpose(*MAP)
     heads = [
         sent.MappedHead(
             name=str(name),
@@ -365,10 +377,10 @@ def _largest(found: Compared, kind: Kind) -> list[sent.DifferenceRow]:
 
 def why_no_map(data: xr.Dataset) -> str:
     """What a run without a map of heads has instead."""
-    if "head_divergence" not in data:
-        known = left_out(data).get("head_divergence")
-        return known or "This study has no map of heads; `headscope study clark2019` makes one."
-    return f"There is no map of these heads: {data['head_divergence'].attrs.get('no_map')}."
+    name = variable_along(data, *DIVERGENCE)
+    if name is None:
+        return "This study does not compare how alike heads attend, so that it has no map of them."
+    return f"There is no map of these heads: {data[name].attrs.get('no_map')}."
 
 
 def _values(array: xr.DataArray) -> sent.Values:

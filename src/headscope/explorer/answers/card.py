@@ -18,10 +18,18 @@ from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.cost import cost_sentence
-from headscope.results.dataset import left_out
+from headscope.results.dataset import read_attribute
 from headscope.results.examples import Exemplar, exemplars_of, has_bands, marks_word_pieces
 from headscope.results.feeds import SIDES, Feed, fed_by
-from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
+from headscope.results.measure import (
+    DIVERGENCE,
+    GRID,
+    heads_of,
+    measure_of,
+    number,
+    plain_label,
+    variable_along,
+)
 from headscope.results.ranks import check_heads
 from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
 from headscope.results.replicates import margin_of
@@ -68,8 +76,9 @@ def _feed(feed: Feed) -> sent.Feed:
 def nearest_heads(opened: OpenRun, head: Head) -> sent.Neighbours:
     """The heads most like it: by divergence of their attention, else by their measures."""
     data, own = opened.data, str(head)
-    if "head_divergence" in data:
-        row = data["head_divergence"].sel(unit=own)
+    divergence = variable_along(data, *DIVERGENCE)
+    if divergence is not None:
+        row = data[divergence].sel(unit=own)
         names, distances = [str(one) for one in row["other"].values], row.values
         basis = "Jensen–Shannon divergence of their attention, summed over all rows"
     else:
@@ -235,8 +244,8 @@ def records_of(opened: OpenRun) -> Records:
     if not opened.run.records.files:
         raise RefusedError(
             409,
-            f"The run {opened.slug} keeps no tokens, examples or maps; `headscope study luger2026` "
-            "makes a run that does.",
+            f"The run {opened.slug} keeps no tokens, examples or maps: its study makes none, or "
+            "records=false was asked for.",
         )
     return opened.run.records
 
@@ -315,5 +324,5 @@ def _spaces(points: Sequence[Point], samples: Sequence[tuple[int, int]]) -> Iter
 
 def _why_not(opened: OpenRun, file: str, otherwise: str) -> str:
     """Why a run lacks a file: the reason that its study gave, if any."""
-    reason = left_out(opened.data).get(file)
+    reason = read_attribute(opened.data, "left_out").get(file)
     return f"Not in this run: {reason}." if reason else otherwise

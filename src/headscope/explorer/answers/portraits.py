@@ -11,7 +11,7 @@ from headscope.explorer.answers.card import find_head
 from headscope.explorer.answers.runs import OpenRun
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head
-from headscope.results.dataset import left_out
+from headscope.results.dataset import read_attribute
 from headscope.results.describe import GROUPS, PORTRAIT
 from headscope.results.evidence import MATRIX, NULL_NAMES, PROFILE, Evidence, read_evidence
 from headscope.results.feeds import strongest_feeds
@@ -66,7 +66,9 @@ def described(opened: OpenRun) -> xr.Dataset:
     data = opened.data
     if is_described(data):
         return data
-    reason = left_out(data).get("explained", "run the study again in a new directory")
+    reason = read_attribute(data, "left_out").get(
+        "explained", "run the study again in a new directory"
+    )
     raise RefusedError(409, f"The run {opened.slug} describes no head: {reason}.")
 
 

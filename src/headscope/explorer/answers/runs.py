@@ -30,7 +30,7 @@ from headscope.results.measure import (
     slices,
 )
 from headscope.results.records import EXAMPLES, TOP_TOKENS
-from headscope.results.replicates import margin_of
+from headscope.results.replicates import are_counts, margin_of
 from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
@@ -155,7 +155,7 @@ class Column:
     of: int  # heads that have a value
     mean: float | None
     baseline: BaselineValue | None
-    words: int | None  # that a relation was scored on; None for other measures
+    words: int | None  # that a label was scored on; None for other measures
     own: Baseline | None  # in which every head has a value of its own
     places: Mapping[Head, tuple[int, int]]  # of the heads in the arrays
 
@@ -202,6 +202,10 @@ def _column(
 
 
 def _words(data: xr.Dataset, chosen: Slice) -> int | None:
-    if "relation_count" not in data or "relation" not in chosen.at:
+    """How many words a label was scored on; None where denominators are no counts of labels."""
+    name = f"{chosen.measure.name}_denominator"
+    labels = set(chosen.at) & set(data.variables[name].dims) if name in data else set()
+    if not labels or set(GRID) & set(data.variables[name].dims):
         return None
-    return int(data["relation_count"].sel(relation=chosen.at["relation"]))
+    counts = select(data[name], chosen.at).values
+    return int(counts.sum()) if are_counts(counts, counts) else None

@@ -24,7 +24,7 @@ from jaxtyping import Float
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.dataset import run_options
+from headscope.results.dataset import read_attribute
 from headscope.results.measure import GRID, Slice, heads_of, measure_names, slices
 from headscope.results.replicates import q_values
 from headscope.results.run import Run
@@ -258,7 +258,7 @@ def _drawn(run: Run) -> tuple[str, Mapping[str, Any]] | None:
     known = {} if run.result is None else run.result.attrs
     if "corpus" not in known or "options" not in known:
         return None
-    return str(known["corpus"]), run_options(run.data)
+    return str(known["corpus"]), read_attribute(run.data, "options")
 
 
 def likeness(first: object, second: object) -> float | None:

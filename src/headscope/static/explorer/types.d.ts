@@ -58,6 +58,7 @@ export interface RunDetail {
   closed: Record<string, string>;
   about: Record<string, unknown>;
   measures: MeasureEntry[];
+  first: string[];
   left_out: Record<string, string>;
 }
 

@@ -44,7 +44,7 @@ export const finderPage = {
       const why = "This run declares no measure of heads, so there is nothing to choose them by.";
       return { nodes: [title(run), h("p", { class: "note" }, why)] };
     }
-    const asked = readQuestion(context.params, run.measures);
+    const asked = readQuestion(context.params, run.measures, run.first);
     const filtered = asked.filters.map((filter) => filter.spec);
     const specs = [...new Set([...axesOf(asked), ...filtered])];
     const pictures = await Promise.all(

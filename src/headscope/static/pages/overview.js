@@ -28,7 +28,7 @@ export const overviewPage = {
     const slug = context.run?.slug ?? "";
     const run = await ask("runs/{run}", slug);
     if (!run.measures.length) return { nodes: await withoutMeasures(run) };
-    const spec = validSpec(run.measures, context.params.measure, firstMeasure(run.measures));
+    const spec = validSpec(run.measures, context.params.measure, firstMeasure(run));
     const picture = await ask("runs/{run}/measures/{spec}", slug, spec);
     return { nodes: page(context, run, picture, spec) };
   },
@@ -45,13 +45,9 @@ async function withoutMeasures(run) {
   return [title(run), note, leftOut(run)].filter((node) => node !== null);
 }
 
-/** @param {{name: string}[]} measures @returns {string} */
-function firstMeasure(measures) {
-  return (
-    ["explained", "dependency_alignment", "entropy"].find((name) =>
-      measures.some((one) => one.name === name),
-    ) ?? measures[0]?.name
-  );
+/** What portraits explain, where there are any. @param {RunDetail} run @returns {string} */
+function firstMeasure(run) {
+  return run.measures.some((one) => one.name === "explained") ? "explained" : run.first[0];
 }
 
 /**

@@ -17,19 +17,13 @@ import { validSpec } from "../explorer/controls.js";
  * @property {string} sort
  */
 
-const FIRST = [
-  ["previous_share", "induction"],
-  ["distance", "entropy"],
-  ["special_share", "entropy"],
-]; // pairs worth a look, by study
-
-/** @param {Record<string, string>} params @param {Measure[]} measures @returns {Question} */
-export function readQuestion(params, measures) {
-  const names = measures.map((one) => one.name);
-  const [x, y] = FIRST.find((pair) => pair.every((name) => names.includes(name))) ?? [
-    names[0],
-    names[1] ?? names[0],
-  ];
+/**
+ * @param {Record<string, string>} params
+ * @param {Measure[]} measures
+ * @param {string[]} first  measures to begin with
+ * @returns {Question}
+ */
+export function readQuestion(params, measures, [x, y = x]) {
   return {
     q: params.q ?? "",
     filters: readFilters(params.where, measures),

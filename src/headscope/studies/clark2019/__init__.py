@@ -202,6 +202,7 @@ STUDY = Study(
         LookAgain(words.inputs_again, with_self=lambda setup: False),
     ),
     derive=derive,
+    shown_first=("special_share", "entropy"),
     measures=(*MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*figures.FIGURES, *word_figures.FIGURES),
     tables=(

@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.results.claims import Replicates
-from headscope.results.held_out import hold_out, ratio_over_groups, sums_at
+from headscope.results.held_out import hold_out, ratio_over_groups, score_elsewhere, sums_at
 from headscope.results.intervals import DIFFERENCE, SHARE, Interval, find_interval
 from headscope.studies.clark2019.probes.noop import SIDES
 from headscope.studies.clark2019.probes.relations import DIRECTIONS, OFFSETS
@@ -48,9 +48,8 @@ class BestHead:
     margin: float  # accuracy − baseline
     held_out: Interval  # accuracy of heads chosen on the other half
     held_out_margin: Interval  # over the best offset in the same direction
-    held_out_of_all: Interval  # words found by heads chosen on the other half / all words
     margin_replicates: xr.DataArray
-    of_all_replicates: xr.DataArray
+    of_all_replicates: xr.DataArray  # words found by heads chosen on the other half / all words
     same_choice: bool  # whether both halves choose this head
 
 
@@ -104,10 +103,14 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
     right, total = correct[:, layer, head, direction], scored[:, direction]
     offset = int(offsets[:, direction].sum(0).argmax())
     baseline = float(offsets[:, direction, offset].sum() / total.sum())
-    elsewhere, held_right, held_total, held_offset = _held_out_counts(
-        correct[..., direction], total, offsets[:, direction]
+    # All in the direction of the row, so that accuracies beside each other are of the same words.
+    of_heads = correct[..., direction].reshape(len(correct), -1, 1)
+    elsewhere, held_right, held_total = score_elsewhere(
+        of_heads, np.broadcast_to(total[:, None, None], of_heads.shape)
     )
-    margin = ratio_over_groups(held_right - held_offset, held_total)
+    held_right, held_total = held_right[:, 0], held_total[:, 0]
+    # The offset is the best of all documents: no choice favours it.
+    margin = ratio_over_groups(held_right - offsets[:, direction, offset], held_total)
     of_all = ratio_over_groups(held_right, words, is_counted=True)
     return BestHead(
         relation=name,
@@ -122,43 +125,14 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
         margin=float(right.sum() / total.sum()) - baseline,
         held_out=_share(held_right, held_total),
         held_out_margin=find_interval(margin, 0, DIFFERENCE),
-        held_out_of_all=find_interval(of_all, 0, SHARE),
         margin_replicates=margin,
         of_all_replicates=of_all,
-        same_choice=elsewhere == [(layer, head)] * 2,
+        same_choice=bool((elsewhere == layer * correct.shape[2] + head).all()),
     )
 
 
 def _share(right: np.ndarray, total: np.ndarray) -> Interval:
     return find_interval(ratio_over_groups(right, total, is_counted=True), 0, SHARE)
-
-
-def _held_out_counts(
-    correct: Float[np.ndarray, "group layer head"],
-    scored: Float[np.ndarray, "group"],
-    offsets: Float[np.ndarray, "group offset"],
-) -> tuple[list[tuple[int, int]], np.ndarray, np.ndarray, np.ndarray]:
-    """Heads that the even and the odd groups choose, and counts of every group for the others'.
-
-    All of them in the direction of the row, so that accuracies beside each other are of the same
-    words.
-
-    The counts are words found, words scored, and words found by the best offset; NaN where the half
-    that had to choose has no words. The offset is the best of all documents: no choice favours it.
-    """
-    best = int(offsets.sum(0).argmax())
-    chosen: list[tuple[int, int]] = []
-    right, total, at_offset = (np.full(len(scored), np.nan) for _ in range(3))
-    for half in range(2):
-        of_half = correct[half::2].sum(0)
-        layer, head = np.unravel_index(of_half.argmax(), of_half.shape)
-        chosen.append((int(layer), int(head)))
-        if scored[half::2].sum() > 0:
-            others = slice(1 - half, None, 2)
-            right[others] = correct[others, layer, head]
-            total[others] = scored[others]
-            at_offset[others] = offsets[others, best]
-    return chosen, right, total, at_offset
 
 
 SUMS = (ALL, CONTENT)

@@ -10,8 +10,7 @@ from headscope.head import name_head, name_in_paper
 from headscope.metrics.gradient import TARGETS
 from headscope.observe.batch import SPECIAL
 from headscope.plots.charts import Plot, Series, draw_plots
-from headscope.plots.headmap import draw_head_map, draw_matrix
-from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.headmap import draw_head_map
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.measure import behaviours_of
 from headscope.results.ranks import top_heads
@@ -23,14 +22,8 @@ BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL
 CLEAR = 0.3  # share of a head's attention from which on a pattern is one
 BROAD = "attends broadly"
 EVEN = "special_share_even"
-OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
 # The colour and mark of every class of tokens, in all figures.
 NUMBERS = {"cls": 0, "sep": 1, "punct": 2, "unmasked": 3}
-
-
-def measured_offsets(result: xr.Dataset) -> list[int]:
-    """Offsets of the surface part; the baselines of the relations have further ones."""
-    return result["offset_share"].dropna("offset", how="all")["offset"].values.tolist()
 
 
 def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
@@ -166,52 +159,6 @@ def draw_map(result: xr.Dataset) -> Drawing:
     return draw_head_map(result["head_position"], renamed, shown)
 
 
-def draw_divergence(result: xr.Dataset) -> Drawing:
-    """Mean divergence per row of every pair, in the order of the cluster tree."""
-    matrix = result["head_divergence"] / result["head_divergence"].attrs["rows"]
-    return draw_matrix(matrix, result["head_order"], "nats per row")
-
-
-def draw_offsets(result: xr.Dataset) -> Drawing:
-    """Attention to each offset, head by head."""
-    panels = [
-        Panel.of(result, "offset_share", name_offset(offset), {"offset": offset})
-        for offset in seen_offsets(result)
-    ]
-    return draw_panels(panels, 3, "mean")
-
-
-def name_offset(offset: int) -> str:
-    """An offset in words."""
-    return OFFSET_NAMES.get(offset, f"offset {offset:+d}")
-
-
-def seen_offsets(result: xr.Dataset) -> list[int]:
-    """Offsets at which any head can look: a causal model sees nothing ahead."""
-    shares = result["offset_share"]
-    measured = measured_offsets(result)
-    return [each for each in measured if float(np.abs(shares.sel(offset=each)).max()) > 0]
-
-
-def unseen_offsets(result: xr.Dataset) -> str:
-    """Which offsets no head can look at."""
-    seen = seen_offsets(result)
-    unseen = [name_offset(each) for each in measured_offsets(result) if each not in seen]
-    return f"Not drawn, because every head pays 0: {', '.join(unseen)}." if unseen else ""
-
-
-def draw_newer(result: xr.Dataset) -> Drawing:
-    """Scores on repeated sequences, attention to the first token, confidence."""
-    names = {
-        "previous_token_score": "previous token",
-        "duplicate_token_score": "duplicate token",
-        "induction_score": "induction",
-        "first_token_share": "first token",
-        "confidence": "confidence",
-    }
-    return draw_panels([Panel.of(result, *each) for each in names.items()], 3, "mean")
-
-
 def _series(result: xr.Dataset, variable: str, label: str, **place: str) -> Series:
     names = (f"{variable}_by_layer", f"{variable}_by_layer_se", variable)
     by_layer, errors, values = (result[name].sel(place) for name in names)
@@ -266,29 +213,5 @@ FIGURES = (
         "named as there is room for, of every behaviour some.",
         ("head_position",),
         draw_map,
-    ),
-    Figure(
-        "divergence",
-        "Divergence between heads",
-        "All pairs of heads, ordered by an average-linkage tree so that clusters lie on the "
-        "diagonal.",
-        ("head_order",),
-        draw_divergence,
-    ),
-    Figure(
-        "offsets",
-        "Attention to fixed offsets",
-        "Share of attention to the token at an offset, averaged over segments.",
-        ("offset_share",),
-        draw_offsets,
-        unseen_offsets,
-    ),
-    Figure(
-        "newer",
-        "Newer measures",
-        "Previous-token, duplicate-token and induction scores on repeated random sequences; "
-        "attention to the first token; mean of the largest weight of every row.",
-        ("induction_score",),
-        draw_newer,
     ),
 )

@@ -3,7 +3,7 @@
 from functools import partial
 
 from headscope.engine.setup import Setup
-from headscope.metrics import repeats, surface
+from headscope.metrics import surface
 from headscope.metrics.divergence import HeadDivergence
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
@@ -25,9 +25,9 @@ from headscope.studies.clark2019.probes.noop import Noop, NoopGradient
 from headscope.studies.clark2019.probes.relations import RelationAccuracy
 from headscope.studies.clark2019.probes.trees import Classes
 from headscope.studies.option import NO_TREES
-from headscope.studies.question import InputKind, Question
+from headscope.studies.question import DECODER, InputKind, Question
 from headscope.studies.shared.delimiters import find_delimiters
-from headscope.studies.shared.repeated import longest_period, repeated_inputs
+from headscope.studies.shared.repeated import REPEATED
 from headscope.studies.shared.words import From
 from headscope.text.segments import Segments
 
@@ -35,7 +35,6 @@ ALWAYS = (-1, 0, 1)  # offsets of the paper
 NO_PARAGRAPHS = (
     "the corpus marks no paragraphs, so a segment is made of consecutive sentences of a document"
 )
-NO_TARGET = "the study reads segments, so only the encoder has input"
 NO_MENTIONS = "the corpus marks no mentions of entities; use one with coreference, such as GUM"
 NO_GRADIENTS = "left out as asked (gradients=False)"
 NO_CLS = "neither [CLS] nor a token that begins a text"
@@ -61,11 +60,6 @@ def _lacks(setup: Setup, delimiter: str, what: str) -> str | None:
     if delimiter in find_delimiters(setup.model).absent:
         return f"the tokenizer of {setup.model.name} has {what}"
     return None
-
-
-def why_no_target(setup: Setup) -> str | None:
-    """Why a decoder is not measured."""
-    return NO_TARGET if setup.model.is_encoder_decoder else None
 
 
 def why_no_gradients(setup: Setup) -> str | None:
@@ -101,12 +95,6 @@ def surface_metrics(setup: Setup) -> list[Metric]:
 def gradient_metrics(setup: Setup) -> list[Metric]:
     """How much the loss depends on attention."""
     return [HeadGradient(setup.grid, setup.seed, setup.options["masked_share"])]
-
-
-def repetition_metrics(setup: Setup) -> list[Metric]:
-    """Scores on random sequences that occur twice."""
-    start = int(find_delimiters(setup.model).cls is not None)
-    return [*repeats.repetitions(setup.grid, longest_period(setup), start)]
 
 
 def why_no_trees(setup: Setup) -> str | None:
@@ -166,12 +154,9 @@ SEGMENTS = InputKind(
         Question(("offset_share", "special_share", "entropy", "head_divergence"), surface_metrics),
         Question(("gradient",), gradient_metrics, unless=why_no_gradients),
         importance(segment_inputs, segment_reach),
-        Question(("stack decoder", "stack cross"), unless=why_no_target),
+        DECODER,
     ),
     reach=segment_reach,
-)
-REPEATED = InputKind(
-    repeated_inputs, (Question(("induction_score",), repetition_metrics),), of_corpus=False
 )
 TREES = InputKind(
     tree_inputs,

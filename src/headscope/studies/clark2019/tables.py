@@ -7,9 +7,8 @@ import xarray as xr
 
 from headscope.head import name_in_paper
 from headscope.observe.batch import SPECIAL
-from headscope.results.statements import Tabulation
-from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
-from headscope.studies.clark2019.figures import measured_offsets, name_offset
+from headscope.results.statements import Tabulation, heads_table, layers_table
+from headscope.results.tables import HeadName, MeasureColumn, measure_columns
 
 WHOLE = (
     "entropy",
@@ -22,11 +21,14 @@ WHOLE = (
     "duplicate_token_score",
     "induction_score",
 )
+OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
 Row = dict[str, Any]
 
 
 def _columns(result: xr.Dataset) -> list[MeasureColumn]:
-    offsets = {name_offset(each): {"offset": str(each)} for each in measured_offsets(result)}
+    # Those of the surface part; the baselines of the relations have further ones.
+    measured = result["offset_share"].dropna("offset", how="all")["offset"].values.tolist()
+    offsets = {OFFSET_NAMES.get(at, f"offset {at:+d}"): {"offset": str(at)} for at in measured}
     targets = result["target"].values.tolist() if "gradient" in result else ()
     return measure_columns(
         result,
@@ -53,20 +55,8 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
 
 
 TABLES = (
-    Tabulation(
-        "layers",
-        "Layers",
-        "Means over the heads.",
-        (),
-        lambda result: layer_rows(result, _columns(result)),
-    ),
-    Tabulation(
-        "heads",
-        "Heads",
-        "Every head.",
-        (),
-        lambda result: head_rows(result, _columns(result), name_in_paper),
-    ),
+    layers_table("Means over the heads.", _columns),
+    heads_table(_columns, name_in_paper),
     Tabulation(
         "neighbours",
         "Nearest heads",

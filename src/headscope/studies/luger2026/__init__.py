@@ -87,6 +87,7 @@ STUDY = Study(
         Compose(),
     ),
     derive=derive,
+    shown_first=("previous_share", "induction"),
     measures=(BEHAVIOUR, SINK_RATE, COMPOSITION, *maps.MEASURES),
     figures=FIGURES,
     tables=(TABLES[0], IMPORTANCE_TABLE, *TABLES[1:]),

@@ -231,18 +231,10 @@ class _Made:
 
     def example(self, row: int) -> Example:
         """One input with its tokens in words; made when it is shown."""
-        window, columns = self.windows[row], self.columns
-        start = int(columns.starts[row])
-        span = slice(start, start + int(columns.lengths[row]))
+        window = self.windows[row]
         passage = self.passages[window.passage]
-        return Example(
-            number=int(columns.numbers[row]),
-            tokens=self._tokens(window),
-            null=[False] * int(columns.lengths[row]),
-            labels={name: codes[span].tolist() for name, codes in columns.labels.items()},
-            sentence=Sentence(passage.text, document=passage.document, id=str(window.start)),
-            group=int(columns.groups[row]),
-        )
+        sentence = Sentence(passage.text, document=passage.document, id=str(window.start))
+        return self.columns.example(row, self._tokens(window), sentence)
 
     def _tokens(self, window: Window) -> Tokens:
         tokenizer = self.setup.model.tokenizer

@@ -17,7 +17,7 @@ from jaxtyping import Bool
 
 from headscope.metrics.surface import SINK_THRESHOLD
 from headscope.results.held_out import sums_at
-from headscope.results.measure import Measure
+from headscope.results.measure import Measure, RoleGroup
 from headscope.results.replicates import informed, share_interval
 
 OTHER = "other"
@@ -27,11 +27,12 @@ CLEARLY = 0.3
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of head: the measure that tells it, and what its value must exceed."""
+    """A kind of head: the measure that tells it, what its value must exceed, and its group."""
 
     name: str
     variable: str
     threshold: float
+    group: RoleGroup
 
     def judge(self, result: xr.Dataset) -> "Judged":
         """Which heads are of the kind, and of which it is unclear."""
@@ -53,15 +54,15 @@ class Judged:
 
 # Of several kinds the last is the head's behaviour: what tells more about it comes later.
 KINDS = (
-    Kind("first token", "first_share", SINK_THRESHOLD),
-    Kind("delimiters", "delimiter_share", CLEARLY),
-    Kind("itself", "self_share", MOSTLY),
-    Kind("next token", "next_share", MOSTLY),
-    Kind("previous token", "previous_share", MOSTLY),
-    Kind("duplicate token", "duplicate_token_score", CLEARLY),
-    Kind("successor", "successor", MOSTLY),
-    Kind("retrieval", "retrieval", CLEARLY),
-    Kind("induction", "induction_score", CLEARLY),
+    Kind("first token", "first_share", SINK_THRESHOLD, "sink"),
+    Kind("delimiters", "delimiter_share", CLEARLY, "marks"),
+    Kind("itself", "self_share", MOSTLY, "position"),
+    Kind("next token", "next_share", MOSTLY, "position"),
+    Kind("previous token", "previous_share", MOSTLY, "position"),
+    Kind("duplicate token", "duplicate_token_score", CLEARLY, "repetition"),
+    Kind("successor", "successor", MOSTLY, "token"),
+    Kind("retrieval", "retrieval", CLEARLY, "repetition"),
+    Kind("induction", "induction_score", CLEARLY, "repetition"),
 )
 THRESHOLDS = {kind.variable: kind.threshold for kind in KINDS}
 BEHAVIOUR = Measure(
@@ -75,18 +76,7 @@ BEHAVIOUR = Measure(
     range="names",
     cost="from the variables alone",
     with_errors=False,
-    groups={
-        "previous token": "position",
-        "next token": "position",
-        "itself": "position",
-        "first token": "sink",
-        "delimiters": "marks",
-        "duplicate token": "repetition",
-        "induction": "repetition",
-        "retrieval": "repetition",
-        "successor": "token",
-        OTHER: "unnamed",
-    },
+    groups={**{kind.name: kind.group for kind in KINDS}, OTHER: "unnamed"},
 )
 
 

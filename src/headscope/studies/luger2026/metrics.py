@@ -27,16 +27,14 @@ from headscope.studies.luger2026.made_inputs import (
     series_inputs,
 )
 from headscope.studies.option import NO_NEXT, Option
-from headscope.studies.question import InputKind, Question
-from headscope.studies.shared.delimiters import find_delimiters
-from headscope.studies.shared.repeated import longest_period, repeated_inputs
+from headscope.studies.question import DECODER, InputKind, Question
+from headscope.studies.shared.repeated import REPEATED
 
 NO_COPY = "a bidirectional model generates nothing, so no position copies"
 NO_DEPTHS = "left out as asked (depths=[])"
 NO_ROOM = "the context is too short for a needle and a text around it"
 NO_SUCCESSOR = "a bidirectional model predicts tokens in their own place, not the next one"
 NO_SERIES = "the tokenizer writes no numbers, weekdays, months or letters as one token each"
-NO_TARGET = "the study reads texts, so only the encoder has input"
 AS_ASKED = "left out as asked"
 MOST_POINTS = 100_000
 NO_VECTORS = "this family computes attention outside the attention interface"
@@ -72,11 +70,6 @@ def why_no_next(setup: Setup) -> str | None:
     return NO_NEXT if setup.model.is_causal else None
 
 
-def why_no_target(setup: Setup) -> str | None:
-    """Why a decoder is not measured."""
-    return NO_TARGET if setup.model.is_encoder_decoder else None
-
-
 def recorders(setup: Setup) -> list[Metric]:
     """The metrics that choose what is kept of single inputs."""
     return [
@@ -107,12 +100,6 @@ def why_no_written_tokens(setup: Setup) -> str | None:
     if reason is None and setup.options["points"] == 0:
         reason = AS_ASKED
     return why_no_writes(setup.model) if reason is None else reason
-
-
-def repetition_metrics(setup: Setup) -> list[Metric]:
-    """Scores on random sequences that occur twice."""
-    start = int(find_delimiters(setup.model).cls is not None)
-    return [*repeats.repetitions(setup.grid, longest_period(setup), start)]
 
 
 def retrieval_metrics(setup: Setup) -> list[Metric]:
@@ -151,13 +138,10 @@ TEXTS = InputKind(
         Question((TOP_TOKENS, EXAMPLES, INPUTS), recorders, unless=why_no_records),
         Question((MAPS,), unless=why_no_maps),
         Question((WRITES,), unless=why_no_written_tokens),
-        Question(("stack decoder", "stack cross"), unless=why_no_target),
+        DECODER,
         Question((COMPOSITION.name,), unless=why_no_composition),
         importance(text_inputs),
     ),
-)
-REPEATED = InputKind(
-    repeated_inputs, (Question(("induction_score",), repetition_metrics),), of_corpus=False
 )
 NEEDLES = InputKind(
     needle_inputs,

@@ -1,5 +1,6 @@
 """Kinds of heads in numbers, from a result."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from jaxtyping import Bool
 from headscope.head import name_head
 from headscope.results.held_out import hold_out
 from headscope.results.ranks import names_where, top_heads
-from headscope.results.statements import Tabulation
-from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
+from headscope.results.statements import Tabulation, heads_table, layers_table
+from headscope.results.tables import HeadName, MeasureColumn, measure_columns
 from headscope.studies.luger2026.figures import DETECTORS, REACHES, SHARES
 from headscope.studies.luger2026.kinds import Kind, known_kinds
 
@@ -35,7 +36,7 @@ def _row(result: xr.Dataset, kind: Kind) -> dict[str, Any]:
         "unclear": int(judged.unclear.sum()),
         "best": HeadName(name_head(layer, head)),
         "value": value,
-        "held_out": hold_out(result, kind.variable).find().cell,
+        "held_out": hold_out(result, kind.variable).find(),
         "which": name_chosen(result, judged.yes),
         "which_unclear": name_chosen(result, judged.unclear),
     }
@@ -57,18 +58,6 @@ COLUMNS = tuple(map(MeasureColumn, (*SHARES, *REACHES, *DETECTORS)))
 
 TABLES = (
     KINDS_TABLE,
-    Tabulation(
-        "layers",
-        "Layers",
-        "Values of all heads together.",
-        (),
-        lambda result: layer_rows(result, measure_columns(result, COLUMNS)),
-    ),
-    Tabulation(
-        "heads",
-        "Heads",
-        "Every head.",
-        (),
-        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
-    ),
+    layers_table("Values of all heads together.", partial(measure_columns, chosen=COLUMNS)),
+    heads_table(partial(measure_columns, chosen=COLUMNS)),
 )

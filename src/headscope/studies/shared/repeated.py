@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
-from headscope.metrics.repeats import repeated_sequences
+from headscope.metrics.metric import Metric
+from headscope.metrics.repeats import repeated_sequences, repetitions
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.observe.inputs import Example
-from headscope.studies.shared.delimiters import enclose
+from headscope.studies.question import InputKind, Question
+from headscope.studies.shared.delimiters import enclose, find_delimiters
 from headscope.text.sentence import Sentence
 
 
@@ -42,3 +44,14 @@ def ordinary_tokens(setup: Setup) -> list[int]:
     special = set(setup.model.tokenizer.all_special_ids)
     size = min(len(setup.model.tokenizer), vocabulary_size(setup.model.network))
     return [index for index in range(size) if index not in special]
+
+
+def repetition_metrics(setup: Setup) -> list[Metric]:
+    """Scores on random sequences that occur twice."""
+    start = int(find_delimiters(setup.model).cls is not None)
+    return [*repetitions(setup.grid, longest_period(setup), start)]
+
+
+REPEATED = InputKind(
+    repeated_inputs, (Question(("induction_score",), repetition_metrics),), of_corpus=False
+)

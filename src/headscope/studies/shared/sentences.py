@@ -217,7 +217,11 @@ def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
         labels=labels,
         arcs=arcs,
     )
-    return Inputs(Examples(columns, _Maker(setup, read, columns)), +skipped, counts)
+
+    def example(row: int) -> Example:
+        return columns.example(row, read.tokens[row], read.sentences[row])
+
+    return Inputs(Examples(columns, example), +skipped, counts)
 
 
 def _count(read: Read, word: Int[np.ndarray, "token"], several: int) -> dict[str, int]:
@@ -225,32 +229,6 @@ def _count(read: Read, word: Int[np.ndarray, "token"], several: int) -> dict[str
     pieces = np.bincount(word[word != NO_WORD], minlength=len(read.words))
     split, bare = int((pieces > 1).sum()), int((pieces == 0).sum())
     return {WORDS: len(pieces), SPLIT: split, SEVERAL: several, BARE: bare}
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Makes single examples of what was read."""
-
-    setup: Setup
-    read: Read
-    columns: Columns
-
-    def __call__(self, row: int) -> Example:
-        tokens = self.read.tokens[row]
-        start = int(self.columns.starts[row])
-        here = slice(start, start + len(tokens))
-        arcs = self.columns.arcs
-        return Example(
-            number=self.read.numbers[row],
-            tokens=tokens,
-            null=self.columns.null[here].tolist(),
-            labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
-            arcs=None
-            if arcs is None
-            else [(p, d) for p, d in arcs[arcs[:, 0] == row, 1:].tolist()],
-            sentence=self.read.sentences[row],
-            group=int(self.columns.groups[row]),
-        )
 
 
 def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:

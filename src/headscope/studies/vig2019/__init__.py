@@ -91,6 +91,7 @@ STUDY = Study(
     inputs=(NUMBERS, EXEMPLARS),
     later_stages=(LookAgain(inputs_again, lambda setup: setup.options["self_exemplars"]),),
     derive=derive,
+    shown_first=("distance", "entropy"),
     figures=FIGURES,
     tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
     claims=CLAIMS,

@@ -12,7 +12,7 @@ from headscope.metrics.variability import Variability
 from headscope.model.generate import label_ids
 from headscope.studies.additions import importance
 from headscope.studies.option import NO_TREES
-from headscope.studies.question import InputKind, Question
+from headscope.studies.question import DECODER, InputKind, Question
 from headscope.studies.vig2019.inputs import exemplar_inputs, number_inputs, sentences_of_numbers
 
 NO_TAGS = (
@@ -20,7 +20,6 @@ NO_TAGS = (
     "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
 )
 NO_NULL = "the tokenizer adds no delimiters, so no token is null"
-NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
 
 def attention_metrics(setup: Setup) -> list[Metric]:
@@ -113,11 +112,6 @@ def _examples(setup: Setup) -> list[Metric]:
     return [HeadExamples(setup.grid, setup.seed, top, with_self=with_self)]
 
 
-def why_no_target(setup: Setup) -> str | None:
-    """Why a decoder is not measured."""
-    return NO_TARGET if setup.model.is_encoder_decoder else None
-
-
 EXAMPLES = ("example_peak",)
 NUMBERS = InputKind(
     number_inputs,
@@ -137,7 +131,7 @@ NUMBERS = InputKind(
         ),
         Question(("null_share",), null_metrics, unless=why_no_null),
         Question(EXAMPLES, examples_of_numbers, unless=why_no_examples),
-        Question(("stack decoder", "stack cross"), unless=why_no_target),
+        DECODER,
         importance(number_inputs),
     ),
 )

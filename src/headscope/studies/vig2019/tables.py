@@ -12,13 +12,12 @@ from headscope.results.claims import Replicates, on_all
 from headscope.results.intervals import DIFFERENCE, Interval, find_interval
 from headscope.results.measure import BY_LAYER
 from headscope.results.ranks import top_heads
-from headscope.results.statements import Tabulation
+from headscope.results.statements import Tabulation, heads_table
 from headscope.results.tables import (
     HEAD_MEAN,
     HeadName,
     MeasureColumn,
     column_at,
-    head_rows,
     measure_columns,
     measured_cells,
     rows_of,
@@ -83,8 +82,8 @@ def _best_cells(found: Specialist, even: float) -> dict[str, Any]:
         "best": found.share,
         "head": HeadName(name_head(found.layer, found.head)),
         "factor": found.times,
-        "held_out": found.held_out.cell,
-        "held_out_factor": found.factor.cell,
+        "held_out": found.held_out,
+        "held_out_factor": found.factor,
     }
 
 
@@ -112,13 +111,7 @@ TABLES = (
         (),
         layer_rows,
     ),
-    Tabulation(
-        "heads",
-        "Heads",
-        "Every head.",
-        (),
-        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
-    ),
+    heads_table(partial(measure_columns, chosen=COLUMNS)),
 )
 
 SHOWN = 12  # heads in the table of syntax
@@ -136,7 +129,7 @@ def syntax_rows(result: xr.Dataset) -> list[dict[str, Any]]:
             rows.append(_row(data, Head(layer, head), estimate))
     nan = float("nan")
     held_out = {"head": "best head, held out", "alignment": nan, "expected": nan}
-    return [{**held_out, "beyond": elsewhere.cell}, *rows] if rows else []
+    return [{**held_out, "beyond": elsewhere}, *rows] if rows else []
 
 
 def _row(data: Replicates, head: Head, estimate: Interval) -> dict[str, Any]:
@@ -146,7 +139,7 @@ def _row(data: Replicates, head: Head, estimate: Interval) -> dict[str, Any]:
         "head": HeadName(f"{head}"),
         "alignment": aligned,
         "expected": expected,
-        "beyond": estimate.cell,
+        "beyond": estimate,
     }
 
 

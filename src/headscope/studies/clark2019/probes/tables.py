@@ -8,11 +8,11 @@ import xarray as xr
 from headscope.head import name_head, name_in_paper
 from headscope.results.claims import Replicates, on_all
 from headscope.results.held_out import hold_out
-from headscope.results.intervals import DIFFERENCE, find_interval
+from headscope.results.intervals import DIFFERENCE, Interval, find_interval
 from headscope.results.ranks import top_heads
 from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
-from headscope.results.tables import HeadName, InPaper, Interval, Note
+from headscope.results.tables import HeadName, InPaper, Note
 from headscope.studies.clark2019.best_heads import (
     ENOUGH,
     GRADIENT,
@@ -83,14 +83,14 @@ def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:
         "words": row.words,
         "head": HeadName(name_head(layer_number(result, row.layer), row.head)),
         "direction": ARROWS[row.direction],
-        "accuracy": row.accuracy.cell,
-        "held out": row.held_out.cell,
+        "accuracy": row.accuracy,
+        "held out": row.held_out,
         "both halves agree": "yes" if row.same_choice else "no",
         "coverage": row.coverage,
         "baseline": row.baseline,
         "offset": row.offset,
         "margin": row.margin,
-        "held out margin": row.held_out_margin.cell,
+        "held out margin": row.held_out_margin,
         "published": NO_VALUE if paper is None else InPaper(paper[0] / 100),
         "published baseline": NO_NUMBER if paper is None else paper[2] / 100,
         "note": Note(FEW if row.words < few else ""),
@@ -120,8 +120,8 @@ def _resolver_row(result: xr.Dataset, best: BestResolver) -> Row:
         "system": f"best head, candidates: {best.candidates}",
         "head": HeadName(name_head(best.layer, best.head)),
         **_kinds(result["coref_accuracy"].sel(choice)),
-        "all": best.accuracy.cell,
-        "held out": best.held_out.cell,
+        "all": best.accuracy,
+        "held out": best.held_out,
         **_published(BEST_HEAD),
     }
 
@@ -177,7 +177,7 @@ def tree_rows(result: xr.Dataset) -> list[Row]:
     baseline = result.attrs["tree_baseline"]
     accuracies = {
         "neighbours joined": Interval(baseline, NO_NUMBER, NO_NUMBER),
-        "best head, held out": hold_out(result, "tree_accuracy").find().cell,
+        "best head, held out": hold_out(result, "tree_accuracy").find(),
     }
     for layer, head, value in top_heads(result["tree_accuracy"], 10):
         accuracies[name_in_paper(layer, head)] = Interval(value, NO_NUMBER, NO_NUMBER)
@@ -209,7 +209,7 @@ def _noop_row(data: Replicates, groups: int, row: BestHead) -> Row:
         "accuracy": row.accuracy.value,
         "applies": float(on_all(applies)),
         "does not": float(on_all(other)),
-        "difference": difference.cell,
+        "difference": difference,
     }
     if f"{GRADIENT}_applies" not in data:
         return cells
