@@ -67,8 +67,8 @@ def test_the_share_of_separators_is_held_against_one_half(
     share: float, noise: float, wanted: str
 ) -> None:
     result = put_layers(surface(), "special_share", range(5, 10), share, noise, special="sep")
-    assert claim("In the upper middle layers", result).holds == wanted
-    assert claim("In the upper middle layers", result).value == pytest.approx(share)
+    assert claim("In the upper middle layers most", result).holds == wanted
+    assert claim("In the upper middle layers most", result).value == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,18 @@ def test_separators_look_at_separators_in_more_than_nine_of_ten(
     share: float, noise: float, wanted: str
 ) -> None:
     rare = put_layers(surface(), "sep_to_sep", range(5, 10), share, noise)
-    assert claim("There [SEP]", rare).measured == "attention to [SEP] is only 0.20 in layers 5–9"
+    assert (
+        claim("In the upper middle layers [SEP]", rare).measured
+        == "attention to [SEP] is only 0.20 in layers 5–9"
+    )
     result = put_layers(rare, "special_share", range(5, 10), 0.6, special="sep")
-    assert claim("There [SEP]", result).holds == wanted
+    assert claim("In the upper middle layers [SEP]", result).holds == wanted
 
 
 def test_a_model_without_a_separator_is_not_judged_by_it() -> None:
     result = surface()
     result["special_share_denominator"] = result["special_share_denominator"] * 0
-    for start in ("In the upper middle layers", "Where attention to [SEP]"):
+    for start in ("In the upper middle layers most", "Where attention to [SEP]"):
         found = claim(start, result)
         assert (found.measured, found.holds) == ("the model has no separator", "not measured")
 
@@ -101,7 +104,7 @@ def test_layers_that_vary_together_widen_the_error_of_their_mean() -> None:
         for head in range(HEADS):
             place = {"layer": layer, "head": head, "special": "sep"}
             together["special_share_numerator"].loc[place] = moved
-    narrow, wide = (claim("In the upper middle", each) for each in (alone, together))
+    narrow, wide = (claim("In the upper middle layers most", each) for each in (alone, together))
     expected = 0.2 * 0.6 * np.std(drawn, ddof=1) / np.sqrt(GROUPS)
     (_, low, high), (_, narrow_low, narrow_high) = interval_of(wide), interval_of(narrow)
     assert high - low == pytest.approx(2 * 2.04 * expected, rel=0.05)
@@ -268,7 +271,7 @@ def test_a_resolver_is_better_near_or_not(
 ) -> None:
     result = words(resolved=resolved, noise=noise)
     assert claim("A head resolves coreference", result).holds == better
-    rules = claim("That head comes near", result)
+    rules = claim("The best head for coreference comes near", result)
     assert rules.holds == near
     assert ("better than the rules" in rules.measured) == (resolved == 0.9)
 

@@ -74,7 +74,8 @@ def test_strength_on_nominals_is_what_it_gains_beyond_all_mentions(
     ratio = found.sum("group") / result["coref_accuracy_denominator"].sum("group")
     base = result["coref_baseline_numerator"].sum("group") / (20 * GROUPS)
     judged = claim(
-        "It is particularly good", result.assign(coref_accuracy=ratio, coref_baseline=base)
+        "The best head for coreference is particularly good",
+        result.assign(coref_accuracy=ratio, coref_baseline=base),
     )
     assert judged.holds == wanted
     # Head match finds half of both kinds.
@@ -111,7 +112,7 @@ def test_doing_nothing_is_looking_at_delimiters_where_nothing_is_to_be_found(
     applies: float, other: float, noise: float, wanted: str
 ) -> None:
     result = with_noop(applies, other, "noop", noise)
-    for start in ("Heads look at delimiters", "So it is with"):
+    for start in ("Heads look at delimiters", "The head that finds direct objects does so"):
         found = judged_noop(start, result)
         assert found.holds == wanted
         assert found.value == pytest.approx(other - applies, abs=0.05)

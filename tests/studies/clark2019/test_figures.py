@@ -64,7 +64,7 @@ def test_the_figures_of_a_model_without_delimiters_leave_them_out() -> None:
     judged = {each.claim: each for each in read_statements(found).findings}
     for claim in (
         "In the upper middle layers most attention goes to [SEP].",
-        "There [SEP] itself looks almost only at [SEP].",
+        "In the upper middle layers [SEP] itself looks almost only at [SEP].",
     ):
         assert judged[claim].holds == "not measured"
         assert judged[claim].measured == "the model has no separator"

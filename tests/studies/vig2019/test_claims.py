@@ -123,7 +123,7 @@ def test_a_median_factor_near_two_is_unclear() -> None:
 
 
 def test_attention_from_tags_is_compared_with_attention_to_them() -> None:
-    claim = "Fewer tags have a head that attends from them in this way."
+    claim = "Fewer tags have a head that attends from them more than twice as much as the mean."
     every = ("ADJ", "DET", "NOUN", "PROPN", "PUNCT")
     assert verdict(claim, peaked(every)) == "yes"
     assert verdict(claim, peaked(every, "pos_from")) == "no"

@@ -71,7 +71,7 @@ def test_attention_from_tags_is_held_against_their_frequency() -> None:
 def test_a_model_of_two_layers_is_not_judged_by_its_first() -> None:
     result = make_result(layers=1)
     for claim in ("The first layers spread their attention widely.",
-                  "So they look further than the layers after them."):  # fmt: skip
+                  "The first layers look further than the layers after them."):  # fmt: skip
         assert judged(claim, result).holds == "not measured"
 
 
@@ -83,7 +83,7 @@ def test_the_first_layers_are_compared_in_entropy_and_distance() -> None:
             for head in range(12):
                 result = put(result, name, 2.0, 0.001, layer=layer, head=head)
     for claim in ("The first layers spread their attention widely.",
-                  "So they look further than the layers after them."):  # fmt: skip
+                  "The first layers look further than the layers after them."):  # fmt: skip
         found = judged(claim, result)
         assert (found.holds, round(interval_of(found)[0], 2)) == ("yes", 1.0)
 

@@ -57,12 +57,12 @@ function claimTable(findings) {
   const table = h(
     "table",
     { class: "claims" },
-    h("caption", { class: "hidden" }, "Claims of the paper"),
+    h("caption", { class: "hidden" }, "Claims"),
     h("thead", {}, h("tr", {}, ...headings)),
     h("tbody", {}, ...rows),
   );
   const judged = fold("How the claims are judged", judging(), rules(findings));
-  const title = "Claims of the paper";
+  const title = "Claims";
   return section(title, {}, scrolling(table, title), judged);
 }
 

@@ -139,8 +139,8 @@ def _measured(result: xr.Dataset) -> dict[str, np.ndarray]:
 
 
 NOTES = (
-    "Each segment is averaged over its rows first, [CLS], [SEP] and punctuation included, then all "
-    "segments weigh the same; bars show two standard errors. Punctuation is exactly "
+    "Each segment is averaged over its rows first, those of [CLS], [SEP] and punctuation included; "
+    "then all segments weigh the same. Bars show two standard errors. Punctuation is exactly "
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
 

@@ -32,6 +32,7 @@ from headscope.results.intervals import (
     find_interval,
     percent,
 )
+from headscope.results.measure import signed_label
 from headscope.results.ranks import (
     layers_between,
     lead,
@@ -217,7 +218,7 @@ def separators_get_most(data: Replicates) -> Evidence:
 
 
 @claim(
-    "There [SEP] itself looks almost only at [SEP].",
+    "In the upper middle layers [SEP] itself looks almost only at [SEP].",
     f"over {published.SEP_TO_SEP}",
     above=published.SEP_TO_SEP,
     of=SHARE,
@@ -425,7 +426,7 @@ def _finds_relation(relation: str) -> Claim:
 
     @claim(
         f"A head finds {relation} better than any fixed offset.",
-        f"{accuracy} against {baseline} ({offset:+d}){REMARKS.get(relation, '')}",
+        f"{accuracy} against {baseline} ({signed_label(offset)}){REMARKS.get(relation, '')}",
         above=CLEAR_ACCURACY,
         of=PERCENT_DIFFERENCE,
     )
@@ -434,7 +435,8 @@ def _finds_relation(relation: str) -> Claim:
         row = _row(data, relation)
         words = (
             f"{row.relation}: {percent(row.accuracy.value)} in {_name(data, row)}, held out "
-            f"{percent(row.held_out.value)}, baseline {percent(row.baseline)} ({row.offset:+d})"
+            f"{percent(row.held_out.value)}, baseline {percent(row.baseline)} "
+            f"({signed_label(row.offset)})"
         )
         return Evidence(row.margin_replicates, words)
 
@@ -446,7 +448,7 @@ RELATIONS = tuple(map(_finds_relation, TOLD))
 
 @claim(
     "No single head parses the whole sentence.",
-    "{} against {} ({:+d})".format(TABLE1["all"][0], TABLE1["all"][2], TABLE1["all"][1]),
+    "{} against {} ({})".format(TABLE1["all"][0], TABLE1["all"][2], signed_label(TABLE1["all"][1])),
     below=HALF,
     of=PERCENT,
 )
@@ -515,13 +517,13 @@ def resolves_better_than_matching(data: Replicates) -> Evidence:
 
 
 @claim(
-    "That head comes near to a system of rules.",
+    "The best head for coreference comes near to a system of rules.",
     f"{TABLE2[published.BEST_HEAD][0]} against {TABLE2['rules'][0]}",
     above=-NEAR,
     of=PERCENT_DIFFERENCE,
 )
 def comes_near_to_rules(data: Replicates) -> Evidence:
-    """Its accuracy, less that of the rules; better where it is above 0."""
+    """Accuracy of a head chosen on other documents, less that of the rules."""
     evidence = _less_system(data, "rules")
     estimate = find_interval(evidence.statistic, data.groups, PERCENT_DIFFERENCE)
     better = "better than the rules; " if estimate.low > 0 else ""
@@ -542,7 +544,7 @@ def _less_system(data: Replicates, system: str) -> Evidence:
 
 
 @claim(
-    "It is particularly good with nominal mentions.",
+    "The best head for coreference is particularly good with nominal mentions.",
     "{} against {}, of all {} against {}".format(
         *(TABLE2[system][kind] for kind in (3, 0) for system in (published.BEST_HEAD, "head_match"))
     ),
@@ -550,7 +552,8 @@ def _less_system(data: Replicates, system: str) -> Evidence:
     of=Quantity("%", -2.0, 2.0, is_signed=True, in_percent=True),
 )
 def resolves_nominals(data: Replicates) -> Evidence:
-    """What it gains over head match on nominal mentions, less what it gains on all."""
+    """What a head chosen on other documents gains over head match on nominal mentions, less what it
+    gains on all."""
     best = _resolver(data)
     result = data.with_sums("coref_accuracy", "coref_baseline")
     gap = or_not_measured(nominal_strength(result), "too few nominal mentions were scored")
@@ -646,13 +649,13 @@ def delimiters_mean_nothing(data: Replicates) -> Evidence:
 
 
 @claim(
-    "So it is with the head that finds direct objects.",
+    "The head that finds direct objects does so, too.",
     "8-10: words that are no direct object attend to [SEP]",
     above=CLEAR_NOOP,
     of=DIFFERENCE,
 )
 def objects_head_does_nothing(data: Replicates) -> Evidence:
-    """The same for its best head alone."""
+    """Share to delimiters of words that are no direct object, less that of direct objects."""
     row = relation_row(data.with_sums("relation_accuracy"), OBJECTS)
     if row is None or row.words < ENOUGH:
         raise NotMeasured("the corpus has too few direct objects")

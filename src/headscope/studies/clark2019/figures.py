@@ -209,8 +209,8 @@ FIGURES = (
         "Heads that behave alike",
         "Every point is a head; distances approximate Jensen–Shannon divergences between heads "
         "(metric multidimensional scaling). Names are those of the portraits, if there are any; in "
-        "brackets how many heads have them. As many are "
-        "named as there is room for, of every behaviour some.",
+        "brackets how many heads have them. As many heads are "
+        "named as there is room for, some of every behaviour.",
         ("head_position",),
         draw_map,
     ),

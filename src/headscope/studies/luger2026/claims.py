@@ -68,7 +68,7 @@ def some_do_induction(data: Replicates) -> Evidence:
     return _best_of_kind(data, "induction_score")
 
 
-@claim("The best of them does so in text, too.", NO_VALUE, above=CLEAR_SHARE, of=SIGNED)
+@claim("The best induction head does so in text, too.", NO_VALUE, above=CLEAR_SHARE, of=SIGNED)
 def induction_in_text(data: Replicates) -> Evidence:
     """The induction in text of the head with the largest induction_score, less that of even
     attention."""

@@ -70,7 +70,7 @@ FIGURES = (
         "Heads by how widely and how far they look",
         "Every point is a head, named after what its portrait says that it looks at, or without "
         "portraits by the thresholds of the table of kinds; in brackets how many heads have the "
-        "name. As many are named as there is room for.",
+        "name. As many heads are named as there is room for.",
         ("behaviour",),
         draw_map,
     ),

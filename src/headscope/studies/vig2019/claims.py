@@ -130,13 +130,14 @@ def most_tags_have_a_head(data: Replicates) -> Evidence:
 
 
 @claim(
-    "Fewer tags have a head that attends from them in this way.",
+    "Fewer tags have a head that attends from them more than twice as much as the mean.",
     f"{published.TAGS_FROM} of {published.TAGS}",
     below=-CLEAR_FACTOR,
     of=SIGNED_TIMES,
 )
 def fewer_tags_from(data: Replicates) -> Evidence:
-    """The same median for attention from tags, less that for attention to tags."""
+    """Median over tags of best head / mean over heads for attention from tags, less that for
+    attention to tags."""
     of, to = _tag_factors(data, "pos_from"), _tag_factors(data, "pos_to")
     words = f"above 2 for {count_twice(of)} tags from, {count_twice(to)} to"
     return Evidence(_median_factor(of) - _median_factor(to), words)
@@ -494,7 +495,7 @@ def first_layers_are_wide(data: Replicates) -> Evidence:
 
 
 @claim(
-    "So they look further than the layers after them.",
+    "The first layers look further than the layers after them.",
     f"layers 0 and 1 further than {published.ALIGNED_LAYERS}",
     above=CLEAR_DISTANCE,
     of=TOKENS,

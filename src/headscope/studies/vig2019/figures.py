@@ -197,8 +197,8 @@ FIGURES = (
     Figure(
         "figure10",
         "Variability",
-        "How much attention changes with content: 0 for a head that looks at the same positions "
-        "in every sentence. Right: mean over the heads of a layer.",
+        "How much the attention of the first tokens changes with content: 0 for a head that looks "
+        "at the same positions in every sentence. Right: mean over the heads of a layer.",
         ("variability",),
         partial(draw_one, variable="variability", title="variability", unit="mean"),
     ),
