@@ -1,4 +1,4 @@
-"""Charts: layer profiles, shares by layer and label, curves, scatter plots."""
+"""Charts: layer profiles, shares by layer and label, scatter plots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from headscope.plots import LAYERS, MAP, SIGNED, add_axes, add_bar, fit_columns, page_width
-from headscope.theme import ACCENT, FAINT, SECOND, SERIES
+from headscope.theme import FAINT, SECOND, SERIES
 
 MARKS = ("o", "s", "^", "D")  # series are told apart without colour, too
 DASHED = (0, (3, 2))
@@ -167,21 +167,6 @@ def _finish_grid(axes: Axes, title: str, layers: list[int], wide: float) -> None
                     fontsize="small")  # fmt: skip
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-
-
-def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Figure:
-    """A quantity over separation with two standard errors to each side."""
-    wide = page_width(5.6)
-    figure = Figure(figsize=(wide, min(2.9, 0.7 * wide)), layout="constrained")
-    axes = figure.subplots()
-    places = values[values.dims[0]].values
-    axes.fill_between(
-        places, values - 2 * errors, values + 2 * errors, color=ACCENT, alpha=0.2, linewidth=0
-    )
-    axes.plot(places, values, color=ACCENT, linewidth=1.4, marker="o", markersize=2.6)
-    axes.set(xlabel=x, ylabel=y, ylim=(0, None))
-    axes.set_xticks([place for place in places.tolist() if place == 1 or place % 5 == 0])
-    return figure
 
 
 def draw_scatters(panels: list[tuple[str, xr.DataArray, xr.DataArray, float]], x: str) -> Figure:

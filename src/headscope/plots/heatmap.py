@@ -5,8 +5,6 @@ title
 │ head       │ █████▏    ▌ scale
 │      layer │ ██▏       ▌
 └────────────┘ by layer
-
-Or a distribution for every head: a strip each, layer after layer downwards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,18 +16,15 @@ import xarray as xr
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from headscope.plots import MAP, add_axes, add_bar, fit_columns, page_width
+from headscope.plots import MAP, add_axes, fit_columns, page_width
 from headscope.theme import ACCENT, FAINT, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs
-STRIP, STRIPS = 0.055, (2.2, 7.0)  # inches of a head's strip, and of all of them at least and most
-STRIPS_WIDE, STRIPS_RIGHT = 2.6, 0.75
 
 # Inches around and between the parts of a panel.
 LEFT, GAP, PROFILE, BAR, RIGHT = 0.52, 0.14, 0.85, 0.07, 0.5
@@ -288,54 +283,3 @@ def _within(panel: Panel, wide: float) -> tuple[float, float]:
     """Inches of a grid of that width: square cells unless that makes it too high or too low."""
     layers, heads = panel.values.sizes["layer"], panel.values.sizes["head"]
     return wide, min(max(wide / heads * layers, 0.6 * wide), 1.4 * wide)
-
-
-@dataclass(frozen=True)
-class Strips:
-    """A distribution for every head, and what its places are."""
-
-    title: str
-    values: xr.DataArray  # layer, head and one more dimension
-    x: str
-    ticks: Sequence[str]  # one for every place; empty ones are not drawn
-
-
-def draw_strips(panels: Sequence[Strips], unit: str) -> Figure:
-    """Distributions side by side: a line for every head, layer after layer downwards."""
-    first = panels[0].values
-    count = first.sizes["layer"] * first.sizes["head"]
-    natural = LEFT + STRIPS_WIDE + GAP + BAR + STRIPS_RIGHT
-    columns = fit_columns(len(panels), natural, LEAST)
-    rows = -(-len(panels) // columns)
-    wide = page_width(len(panels) * natural) / columns
-    across = wide - (natural - STRIPS_WIDE)
-    high = float(np.clip(STRIP * count, STRIPS[0], STRIPS[1] / rows))
-    tall = TOP + high + BOTTOM
-    figure = Figure(figsize=(columns * wide, rows * tall))
-    for number, panel in enumerate(panels):
-        row, column = divmod(number, columns)
-        left, bottom = column * wide + LEFT, (rows - 1 - row) * tall + BOTTOM
-        axes = add_axes(figure, left, bottom, across, high)
-        image = _draw_strips(axes, panel, high)
-        box = (left + across + GAP, bottom, BAR, high)
-        add_bar(figure, image, box, unit).ax.tick_params(width=0.5)
-    return figure
-
-
-def _draw_strips(axes: Axes, panel: Strips, high: float) -> AxesImage:
-    values = panel.values.transpose("layer", "head", ...)
-    layers, heads, places = values.shape
-    flat = values.values.reshape(layers * heads, places)
-    # Few places hold most of the weight; the square root keeps the others to be seen.
-    image = axes.imshow(flat, cmap=MAP, norm=PowerNorm(0.5, vmin=0), aspect="auto",
-                        interpolation="none")  # fmt: skip
-    axes.set(title=panel.title, xlabel=panel.x, ylabel="layer")
-    shown = [place for place, tick in enumerate(panel.ticks) if tick]
-    axes.set_xticks(shown, [panel.ticks[place] for place in shown])
-    numbers, names = _ticks(values["layer"].values.tolist(), high)
-    axes.set_yticks([number * heads + (heads - 1) / 2 for number in numbers], names)
-    for layer in range(1, layers):
-        axes.axhline(layer * heads - 0.5, color=FAINT, linewidth=0.3)
-    axes.tick_params(length=0, labelsize="small")
-    axes.spines[:].set_visible(False)
-    return image

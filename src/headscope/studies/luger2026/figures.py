@@ -2,12 +2,11 @@
 
 from functools import partial
 
-import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from headscope.plots.headmap import draw_head_scatter
-from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
+from headscope.plots.heatmap import Panel, draw_panels
 from headscope.results.measure import behaviours_of
 from headscope.studies.study import Figure
 
@@ -38,22 +37,6 @@ def draw_measures(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
         if name in result
     ]
     return draw_panels(panels, 3, "mean")
-
-
-def draw_histograms(result: xr.Dataset) -> Drawing:
-    """Attention by distance, and inputs by the largest weight."""
-    starts = result["separation"].values.tolist()
-    edges = result["peak"].values
-    step = max(1, -(-len(starts) // 8))
-    near = ["" if index % step else str(start) for index, start in enumerate(starts)]
-    peaks = [f"{edge:g}" if np.isclose(edge * 5 % 1, 0) else "" for edge in edges]
-    return draw_strips(
-        [
-            Strips("attention by distance", result["distance_histogram"], "tokens, from", near),
-            Strips("inputs by largest weight", result["peak_histogram"], "weight, from", peaks),
-        ],
-        "share",
-    )
 
 
 def draw_map(result: xr.Dataset) -> Drawing:
@@ -89,15 +72,6 @@ FIGURES = (
         "attention.",
         ("distance_spread",),
         partial(draw_measures, titles=REACHES),
-    ),
-    Figure(
-        "histograms",
-        "Distances and largest weights",
-        "A strip for every head. Left: share of attention at each distance, in powers of two. "
-        "Right: share of the inputs by the head's largest weight, the first token left out as "
-        "query and key. Colours follow the square root.",
-        ("distance_histogram", "peak_histogram"),
-        draw_histograms,
     ),
     Figure(
         "detectors",

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Drawing
 
 from headscope.head import name_head
 from headscope.observe.batch import FORMS
-from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
+from headscope.plots.charts import draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.studies.study import Figure
@@ -17,7 +17,6 @@ from headscope.studies.vig2019.specialists import find_specialists, telling_head
 ALWAYS = ("DET", "PROPN", "PUNCT")  # tags in figures 6 and 7 beside the most specialised ones
 TELLING = 6  # of both together; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
-FARTHEST = 20  # separations in the curve
 EVEN_RELATIONS = "deprel_to_even"
 _FORM_TITLES = {
     "attender_is_parent": "attender is the parent",
@@ -96,14 +95,6 @@ def draw_relations(result: xr.Dataset) -> Drawing:
         result[name].sel(deprel=there["deprel"]) for name in ("deprel_to_by_layer", EVEN_RELATIONS)
     )
     return draw_shares(shares, even, there, "deprel")
-
-
-def draw_probability(result: xr.Dataset) -> Drawing:
-    """P(dependency | separation)."""
-    near = slice(1, FARTHEST)
-    values = result["dependency_probability"].sel(separation=near)
-    errors = result["dependency_probability_se"].sel(separation=near)
-    return draw_curve(values, errors, "separation in tokens", "related share of pairs")
 
 
 def draw_correlations(result: xr.Dataset) -> Drawing:
@@ -225,13 +216,6 @@ FIGURES = (
         "Each dot is a head; r is Pearson's correlation over all heads.",
         ("correlation",),
         draw_correlations,
-    ),
-    Figure(
-        "dependency_probability",
-        "Relations by separation",
-        "Share of the pairs of tokens at each separation that are related; two standard errors.",
-        ("dependency_probability",),
-        draw_probability,
     ),
     Figure(
         "figureA1",
