@@ -64,14 +64,14 @@ _Sentences = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="How many to draw; all by default.")
 ]
 _Segments = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="The same for clark2019, by its own name.")
+    int | None, typer.Option(min=1, metavar="N", help="The same, where segments are read.")
 ]
 _Texts = Annotated[
     int | None,
     typer.Option(
         min=1,
         metavar="N",
-        help="The same for luger2026: lines or sentences, drawn with the documents they are in.",
+        help="The same, where documents are read: lines or sentences of whole ones.",
     ),
 ]
 _Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the draw.")]
