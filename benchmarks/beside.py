@@ -56,7 +56,7 @@ if which == "4096 tokens":
     options |= {"context": 4096, "attention": "rows"}
     short = corpus
 else:
-    model, short = hs.load(which), corpus.select(range(40))
+    model, short = hs.load(which), corpus.select(range(min(40, len(corpus))))
 hs.study(name, model, short, **options)
 start = time.process_time()
 hs.study(name, model, corpus, **options)
