@@ -2,7 +2,7 @@
 
 python -m benchmarks.opening COMMIT [STUDY MODEL]
 
-The same study of some sentences of the demo corpus is run by both; the least of several calls counts.
+Both run the same study of some sentences of the demo corpus; the least of several calls counts.
 """
 
 import json
