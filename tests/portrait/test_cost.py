@@ -12,7 +12,6 @@ import headscope as hs
 from headscope.engine.setup import Setup
 from headscope.head import Head
 from headscope.portrait.cost import CostStage, Replacing
-from headscope.portrait.evidence import lead_of
 from headscope.results.describe import PORTRAIT, read_description
 from tests.references.tiny_models import bidirectional_model, causal_model, treebank
 
@@ -75,7 +74,7 @@ def test_where_a_name_applies_and_elsewhere_are_all_tokens(make: Any) -> None:
         for head in result["head"].values:
             at = {"layer": layer, "head": head}
             stored = str(result[PORTRAIT].sel(at).item())
-            lead = lead_of(read_description(Head(int(layer), int(head)), "", stored))
+            lead = read_description(Head(int(layer), int(head)), "", stored).lead
             if lead is None or not float(tokens.sel(at)):
                 assert float(tokens.sel(at)) == 0
                 continue

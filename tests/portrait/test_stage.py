@@ -116,6 +116,17 @@ def test_a_prediction_is_a_row_for_every_query_and_near_what_the_head_does() -> 
         assert error < 0.4 * np.abs(even - given).sum(1).mean() / 2
 
 
+def test_a_text_shows_the_heads_that_do_there_what_they_are_called() -> None:
+    text = "The old ship left the harbour at dawn, and the old ship came back at dusk."
+    portraits = hs.portraits(result())
+    shown = portraits.shown_by(text, model("mini-gpt2"))
+    assert shown["L4H2"] > 0.9
+    assert all(share >= 0.5 for share in shown.values())
+    groups = {portraits[head].facts[0].group for head in shown}
+    assert not groups & {"word class", "syntax"}
+    assert not {"first token", "evenly", "unnamed"} & {portraits[head].name for head in shown}
+
+
 def test_scores_on_other_text_are_near_those_of_the_run() -> None:
     other = hs.demo_corpus().select(range(600, 760))
     scores = hs.portraits(result()).score(model("mini-gpt2"), other)

@@ -9,7 +9,6 @@ import xarray as xr
 
 from headscope.engine.setup import Setup
 from headscope.metrics.metric import Grid
-from headscope.portrait.facts import all_facts
 from headscope.portrait.pairs import Attention
 from headscope.portrait.stage import draw, with_portraits
 from headscope.portrait.texts import PARTS
@@ -49,12 +48,11 @@ class OneLayer(Setup):
 
 def drawn_of(attention: dict[str, Attention]) -> xr.Dataset:
     """The result of heads with this attention."""
-    found = sample("mini-gpt2")
     all_pairs = {part: pairs("mini-gpt2", part) for part in PARTS}
-    drawn = draw(all_pairs, attention, all_facts(found.vocabulary))
     layer = OneLayer(**vars(setup("mini-gpt2")))
     object.__setattr__(layer, "heads", attention["fit"].pairs.shape[1])
-    return with_portraits(layer, xr.Dataset(), found, drawn)
+    drawn = draw(layer, (0,), all_pairs, attention)
+    return with_portraits(layer, xr.Dataset(), sample("mini-gpt2"), drawn)
 
 
 @cache

@@ -13,6 +13,7 @@ from headscope.cli import app
 from headscope.errors import RunError
 from headscope.head import Head
 from headscope.metrics.importance import MEAN_REPLACEMENT
+from headscope.portrait.portraits import Portraits
 from headscope.results.describe import PORTRAIT
 from headscope.results.heads import changed_heads, choose_heads, describe_heads, pool
 from headscope.results.measure import attach
@@ -122,6 +123,28 @@ def test_the_command_prints_the_sentences_of_the_run(tmp_path: Path) -> None:
         sentences[name] for name in ("L0H2", "L1H2")
     ]
     assert CliRunner().invoke(app, ["heads", str(run), "--sort", "name"]).exit_code == 2
+
+
+def test_the_command_lists_the_heads_that_a_text_shows_the_clearest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path / "run", list(NAMES))
+    given: list[str] = []
+
+    def shown_by(self: Portraits, text: str) -> dict[str, float]:
+        given.append(text)
+        return {"L1H2": 0.97, "L0H0": 0.61}
+
+    monkeypatch.setattr(Portraits, "shown_by", shown_by)
+    asked = ["heads", str(run), "--text", "The old ship."]
+    printed = CliRunner().invoke(app, asked).stdout.splitlines()
+    assert given == ["The old ship."]
+    assert [line.split()[2] for line in printed[:2]] == ["L1H2", "L0H0"]
+    assert printed[0].endswith("In this text: 97 %.")
+    of_layer = CliRunner().invoke(app, [*asked, "--layer", "0"]).stdout.splitlines()
+    assert [line.split()[2] for line in of_layer[:1]] == ["L0H0"]
+    none = CliRunner().invoke(app, [*asked, "--role", "evenly"])
+    assert none.exit_code != 0
 
 
 def test_pairs_of_heads_with_other_names_are_told_the_best_explained_first() -> None:

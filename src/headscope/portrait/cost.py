@@ -26,7 +26,6 @@ from headscope.metrics.metric import GROUP, Axis, label
 from headscope.metrics.ratio import ratio_variables
 from headscope.model.capture.changes import repeat
 from headscope.model.inputs.batch import Batch
-from headscope.portrait.evidence import lead_of
 from headscope.portrait.facts import Marked, all_facts
 from headscope.portrait.pairs import Pairs
 from headscope.portrait.sample import Layers, LayerStage, LayerWork, split_layers
@@ -65,7 +64,7 @@ class CostStage(LayerStage):
         options = setup.options
         reason = why_no_importance(setup.model)
         is_wanted = options.get("cost") and not options.get("importance") and PORTRAIT in result
-        return split_layers(setup.grid) if is_wanted and reason is None else ()
+        return split_layers(setup.grid, setup.model.device) if is_wanted and reason is None else ()
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Replacing":
         """What is done to some layers."""
@@ -206,7 +205,8 @@ class Replacing(LayerWork):
         found: list[np.ndarray | None] = []
         for head in heads:
             stored = str(self.result[PORTRAIT].sel(head._asdict()).item())
-            fact = facts.get(lead_of(read_description(head, "", stored)) or "")
+            lead = read_description(head, "", stored).lead
+            fact = None if lead is None else facts.get(lead.key)
             if fact is None:
                 found.append(None)
                 continue

@@ -9,35 +9,20 @@ and everything else. The map of heads draws them in these inks.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from itertools import product
-from pathlib import Path
 
 import numpy as np
-import torch
-import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headscope.engine.setup import Setup
-from headscope.files import pack_arrays, unpack_arrays
-from headscope.head import Head
-from headscope.metrics.metric import Axis
 from headscope.portrait.facts import Marked, all_facts
 from headscope.portrait.pairs import Attention, Pairs
-from headscope.portrait.portraits import Portraits
-from headscope.portrait.sample import Layers, LayerStage, LayerWork, split_layers
 from headscope.portrait.score import Weights, log_likely
 from headscope.portrait.texts import Text
-from headscope.results.describe import PORTRAIT, Description, read_description
+from headscope.results.describe import Description
 from headscope.results.evidence import (
-    EVIDENCE,
     INKS,
-    MATRIX,
-    NULL_NAMES,
     PLACES,
-    PROFILE,
     SIDE,
     Evidence,
     HeadExample,
@@ -46,7 +31,6 @@ from headscope.results.evidence import (
 )
 
 REACH = 8  # tokens before and after the query that have a bar
-PASSAGES = 10  # that are read besides the sentences; twice as many where there are no sentences
 EXAMPLES, SURPRISES = 3, 4
 FEWEST, MOST = 8, 15  # tokens of an example, null ones included
 LONGEST_EXAMPLE = 56  # characters
@@ -58,82 +42,6 @@ SPAN = 7  # tokens between the two ends of a surprise
 BEFORE, BEHIND = 3, 2  # tokens around what is shown of a passage
 REPEATED = frozenset({"after the same", "same token", "before the same"})
 NULL_ARC, NAMED_ARC, OTHER_ARC = range(3)
-
-
-@dataclass(frozen=True)
-class EvidenceStage(LayerStage):
-    """Collects what shows the portraits, which an earlier stage has drawn."""
-
-    name: str = "evidence"
-
-    def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Layers]:
-        """Some layers each; none where there are no portraits."""
-        return split_layers(setup.grid, setup.model.device) if PORTRAIT in result else ()
-
-    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Collecting":
-        """What is done to some layers."""
-        names = (PORTRAIT, "portrait_weight")
-        portraits = result[list(names)] if set(names) <= set(result) else result
-        return Collecting(setup, threads, self.bos(setup), self.raw, portraits)
-
-    def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Layers, bytes], folder: Path
-    ) -> xr.Dataset:
-        """The result with the evidence of every head."""
-        parts = [unpack_arrays(content) for content in outcomes.values()]
-        if not parts:
-            return result
-        shape = setup.grid.shape
-        inks, places = Axis("ink", INKS), Axis("ink_place", PLACES)
-        rows, columns = (Axis(name, range(SIDE)) for name in ("ink_query", "ink_key"))
-        axes = {PROFILE: (inks, places), MATRIX: (inks, rows, columns), EVIDENCE: ()}
-        variables: dict[str, xr.DataArray] = {}
-        for name, further in axes.items():
-            values = np.concatenate([part[name] for part in parts])
-            variables[name] = setup.grid.array(values.reshape(*shape, *values.shape[1:]), *further)
-        return result.assign(variables).assign_attrs({NULL_NAMES: str(parts[0][NULL_NAMES].item())})
-
-
-@dataclass(frozen=True)
-class Collecting(LayerWork):
-    """Collects the evidence of the heads of some layers."""
-
-    result: xr.Dataset
-    what = "evidence"
-
-    @cached_property
-    def pairs(self) -> Pairs:
-        """Every row of the texts that are shown."""
-        scored = self.sample.texts["score"]
-        sentences = [text for text in scored if not text.is_passage]
-        passages = [text for text in scored if text.is_passage]
-        most = PASSAGES if sentences else 2 * PASSAGES
-        texts = [*sentences, *passages[:most]]
-        return Pairs.of(texts, self.sample.vocabulary, every_row=True)
-
-    def compute(self, layers: Layers, /) -> bytes:
-        """The evidence of all heads of these layers, as the content of a file."""
-        setup, heads = self.setup, self.setup.model.heads
-        with torch.inference_mode():
-            attention = self.look(self.pairs.to(setup.model.device), layers)
-            weights = Portraits(self.result).weights
-            columns = slice(layers[0] * heads, (layers[-1] + 1) * heads)
-            some = Weights(weights.queries[:, columns], weights.pairs[:, columns])
-            shown = Shown(self.pairs, attention, expected_weights(self.pairs, some))
-        stored = self.result[PORTRAIT]
-        collected: list[tuple[np.ndarray, np.ndarray, str]] = []
-        for layer, head in product(layers, range(heads)):
-            name = Head(setup.grid.layers[layer], head)
-            description = read_description(name, "", str(stored.sel(name._asdict()).item()))
-            collected.append(shown.of_head(len(collected), description))
-        return pack_arrays(
-            {
-                PROFILE: np.stack([profile for profile, _, _ in collected]),
-                MATRIX: np.stack([matrix for _, matrix, _ in collected]),
-                EVIDENCE: np.array([evidence for _, _, evidence in collected]),
-                NULL_NAMES: np.array(json.dumps(names_of_ends(self.pairs.texts[0]))),
-            }
-        )
 
 
 def expected_weights(pairs: Pairs, weights: Weights) -> Float[np.ndarray, "pair head"]:
@@ -174,9 +82,9 @@ class Shown:
 
     def of_head(self, head: int, description: Description) -> tuple[np.ndarray, np.ndarray, str]:
         """Bars, matrix and examples of a head."""
-        lead = lead_of(description)
-        if lead in self.facts:
-            is_named = self.marked(lead)
+        lead = description.lead
+        if lead is not None and lead.key in self.facts:
+            is_named = self.marked(lead.key)
         else:
             is_named = np.full(len(self.row), description.name == "evenly")
         evidence = Evidence(
@@ -242,7 +150,8 @@ class Shown:
         self, head: int, description: Description, is_named: np.ndarray
     ) -> Iterator[HeadExample]:
         """The texts that show best what the name of the head says, each of another document."""
-        if lead_of(description) in REPEATED:
+        lead = description.lead
+        if lead is not None and lead.key in REPEATED:
             yield from self.repeated(head, is_named)
             return
         scores = self.window_scores(head, description, is_named)
@@ -266,7 +175,8 @@ class Shown:
         """How well every window shows the head."""
         weight, scores = self.weight[:, head], np.full(len(self.windows), -np.inf)
         usual = self.null[:, head].mean()
-        fact = self.facts.get(lead_of(description) or "")
+        lead = description.lead
+        fact = None if lead is None else self.facts.get(lead.key)
         needed = 2 if fact is not None and fact.name.is_special else 4
         for number, window in enumerate(self.windows):
             part = self.pairs_of_text[window.text]
@@ -388,22 +298,6 @@ class Shown:
             )
             if len(shown) == 2 * SURPRISES:
                 return
-
-
-def lead_of(description: Description) -> str | None:
-    """The key of the fact that the name of a head is of; None of a sink."""
-    if description.group == "sink":
-        return None
-    return next((fact.key for fact in description.facts if fact.group != "sink"), None)
-
-
-def names_of_ends(text: Text) -> list[str]:
-    """What the first and the last null token are called; a first word is the first token."""
-    nulls = np.flatnonzero(text.null).tolist()
-    return [
-        text.tokens.labels[token].strip() if text.tokens.special[token] else "first token"
-        for token in dict.fromkeys(nulls[:1] + nulls[-1:])
-    ]
 
 
 def windows_of(texts: Sequence[Text]) -> Iterator[Window]:

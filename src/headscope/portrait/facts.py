@@ -40,6 +40,7 @@ FAMILIES = {
 }
 NO_RELATION = frozenset({"punct", "root", "ROOT", "dep", "meta", "other"})
 NO_CLASS = frozenset({"PUNCT", "SYM", "X", "INTJ"})
+TINY = 1e-12
 STEPS, LONGEST_STEP, LARGEST = 25, 1.5, 8.0  # of Newton's method, and the largest weight
 FEWEST = 5  # rows that a weight is fitted on
 
@@ -201,13 +202,13 @@ def gain_of_rows(given: Tensor, mass: Tensor, even: Tensor, weight: Tensor) -> T
 
 
 def fit_facts(
-    pairs: Pairs, attention: Attention, facts: Sequence[Fact], only: np.ndarray | None = None
+    pairs: Pairs, attention: Attention, facts: Sequence[Fact]
 ) -> Float[Tensor, "fact head"]:
     """The weight of every fact for every head; 0 where it has too few rows."""
     mass = attention.rest.double()
     weights = torch.zeros(len(facts), mass.shape[1], dtype=torch.float64, device=mass.device)
     for place, fact in enumerate(facts):
-        marked = Marked.of(pairs, fact, only)
+        marked = Marked.of(pairs, fact)
         if len(marked.rows) >= FEWEST:
             given = marked.sum_by_row(attention.pairs)
             weights[place] = fit_weight(given, mass[marked.rows], marked.even)
@@ -255,53 +256,6 @@ def score_facts(
         for name, value in values.items():
             found[name][place] = value.cpu().numpy()
     return Gains(weight=weights.cpu().numpy(), **found)
-
-
-TINY = 1e-12
-
-
-def score_second(
-    pairs: Pairs,
-    attention: Attention,
-    facts: Sequence[Fact],
-    first: Int[np.ndarray, "head"],
-    weights: Float[Tensor, "fact head"],
-) -> Float[np.ndarray, "fact head"]:
-    """What every fact would add to each head's first one, by one step of Newton's method.
-
-    `first` is the place of a head's first fact, -1 for none; -1 is also the gain where there is
-    nothing to add to.
-    """
-    base = base_of(pairs, facts, first, weights)
-    mass = attention.rest.double()
-    total = information_of_rest(pairs, attention).sum(0).clamp(min=TINY)
-    added = np.full((len(facts), len(first)), -1.0)
-    for place, fact in enumerate(facts):
-        marked = Marked.of(pairs, fact)
-        if fact.name.is_special or len(marked.rows) < FEWEST:
-            continue
-        likely = marked.sum_by_row(base).clamp(max=1.0)
-        of_rows = mass[marked.rows]
-        slope = marked.sum_by_row(attention.pairs).sum(0) - (of_rows * likely).sum(0)
-        curvature = (of_rows * likely * (1 - likely)).sum(0) + 1e-3
-        gain = slope.clamp(min=0) ** 2 / (2 * curvature) / total
-        added[place] = np.where(first >= 0, gain.cpu().numpy(), -1.0)
-        added[place, first == place] = -1.0
-    return added
-
-
-def base_of(
-    pairs: Pairs,
-    facts: Sequence[Fact],
-    first: Int[np.ndarray, "head"],
-    weights: Float[Tensor, "fact head"],
-) -> Float[Tensor, "pair head"]:
-    """What each head's first fact alone gives to the pairs."""
-    logits = weights.new_zeros(len(pairs.key), len(first)).float()
-    for head, place in enumerate(first.tolist()):
-        if place >= 0:
-            logits[Marked.of(pairs, facts[place]).pairs, head] = float(weights[place, head])
-    return pairs.design.log_softmax(logits).exp_()
 
 
 def column_share(

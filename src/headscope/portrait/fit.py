@@ -16,7 +16,6 @@ from torch.nn.functional import embedding_bag
 PENALTY = 0.5  # nats for a squared weight: where data say little, weights stay about as large as 1
 STEPS = 24
 ENOUGH = 3e-5  # nats a row; a step that gains a head less is its last
-STILL = 0.7  # share of the heads that still gain, at which the others are left alone
 MEMORY = 6  # steps that the direction is made of
 HALVINGS = 5
 SHORTER = 0.4
@@ -124,21 +123,16 @@ def fit(
     length of its own. `base` are logits that belong to no entry.
     """
     found = start.clone()
-    active = torch.arange(start.shape[1], device=start.device)
-    goes_on = torch.ones_like(active, dtype=torch.bool)
+    goes_on = torch.ones(start.shape[1], dtype=torch.bool, device=start.device)
     problem = Problem.of(design, weights, base)
     descent = Descent.start(problem, start)
     for _ in range(steps):
         gained = descent.step(problem)
         # A head ends where it ends alone: steps that it takes for the others' sake do not count.
-        found[:, active[goes_on]] = descent.place[:, goes_on]
+        found[:, goes_on] = descent.place[:, goes_on]
         goes_on &= gained > ENOUGH
         if not bool(goes_on.any()):
             break
-        if int(goes_on.sum()) <= STILL * len(active):
-            active = active[goes_on]
-            problem, descent = problem.of_heads(goes_on), descent.of_heads(goes_on)
-            goes_on = torch.ones_like(active, dtype=torch.bool)
     return found
 
 
@@ -162,11 +156,6 @@ class Problem:
         """The problem of all heads."""
         mass = design.row_sums(weights)
         return cls(design, base, mass, design.entry_sums(weights), mass.sum(0).clamp(min=1.0))
-
-    def of_heads(self, chosen: Tensor) -> "Problem":
-        """The same for some heads."""
-        return replace(self, mass=self.mass[:, chosen], target=self.target[:, chosen],
-                       total=self.total[chosen])  # fmt: skip
 
     def look(
         self, place: Float[Tensor, "entry head"]
@@ -204,17 +193,6 @@ class Descent:
         """The beginning of a search."""
         value, slope, given = problem.look(place)
         return cls(place, value, slope, problem.total / (given + 2 * PENALTY), [], [])
-
-    def of_heads(self, chosen: Tensor) -> "Descent":
-        """The same search for some heads."""
-        return Descent(
-            self.place[:, chosen],
-            self.value[chosen],
-            self.slope[:, chosen],
-            self.scale[:, chosen],
-            [move[:, chosen] for move in self.moves],
-            [turn[:, chosen] for turn in self.turns],
-        )
 
     def step(self, problem: Problem) -> Float[Tensor, "head"]:
         """Go down for every head that can; a head that gets worse takes a shorter step."""

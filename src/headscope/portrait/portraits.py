@@ -39,7 +39,7 @@ from headscope.portrait.score import (
 from headscope.portrait.stage import FEATURE, SHARE, VOCABULARY, why_no_portrait
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import Text, make_texts
-from headscope.results.describe import PORTRAIT, Fact, read_description
+from headscope.results.describe import PORTRAIT, Description, Fact, read_description
 from headscope.results.heads import describe_heads
 from headscope.results.inspection import read_json
 from headscope.results.measure import heads_of
@@ -47,6 +47,7 @@ from headscope.results.replicates import ratio_of
 from headscope.results.run import read_finished
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
+from headscope.views.roles import CLEAR, measure_text
 
 FIRST = 400  # sentences of a corpus that has few documents
 
@@ -76,9 +77,7 @@ class Portraits(Mapping[str, Portrait]):
         if head not in heads_of(self.result):
             raise KeyError(f"this run has no head {head}")
         of_head = self.result.sel(layer=head.layer, head=head.head)
-        description = read_description(
-            head, str(of_head["description"].item()), str(of_head[PORTRAIT].item())
-        )
+        description = self._description(head)
         weights = dict(
             zip(of_head[FEATURE].values.tolist(), of_head["portrait_weight"].values.tolist(),
                 strict=True)
@@ -93,6 +92,11 @@ class Portraits(Mapping[str, Portrait]):
             dict(zip(by[SHARE].values.tolist(), by.values.tolist(), strict=True)),
             dict(sorted(weights.items(), key=lambda item: -abs(item[1]))),
         )
+
+    def _description(self, head: Head) -> Description:
+        of_head = self.result.sel(layer=head.layer, head=head.head)
+        sentence, stored = (str(of_head[name].item()) for name in ("description", PORTRAIT))
+        return read_description(head, sentence, stored)
 
     def __iter__(self) -> Iterator[str]:
         return iter([str(head) for head in heads_of(self.result)])
@@ -133,6 +137,27 @@ class Portraits(Mapping[str, Portrait]):
             Axis("key", range(tokens)),
         )
         return array.assign_coords(token=("key", list(text.tokens.labels)))
+
+    def shown_by(self, text: str, model: Model | None = None) -> dict[str, float]:
+        """The heads that do in a text what they are called, and how much of their attention.
+
+        The clearest come first: those of which most goes there beyond what even attention gives.
+        Word classes and relations are not told in a text without annotation, nor are sinks.
+        """
+        trace = (model or self._load()).trace(text, bos=self._bos)
+        described = {head: self._description(head) for head in heads_of(self.result)}
+        clear: list[tuple[float, str, float]] = []
+        for measures in measure_text(trace.default):
+            lead = described[measures.head].lead if measures.head in described else None
+            place = None if lead is None else measures.place(lead.key)
+            if place is None:
+                continue
+            gains, is_special = measures.scored, measures.names[place].is_special
+            share, even = (gains.when, gains.when_even) if is_special else (gains.share, gains.even)
+            if share[place] >= CLEAR:
+                beyond = float(share[place] - even[place])
+                clear.append((-beyond, str(measures.head), float(share[place])))
+        return {head: share for _, head, share in sorted(clear)}
 
     def score(
         self, model: Model, corpus: Corpus, *, partners: Mapping[str, str] | None = None

@@ -1,9 +1,4 @@
-"""The texts of every part with what their tables know, and work on them by some layers at a time.
-
-The weights of no other layers are held. Batches have a size of their own, and pairs lie in the
-order of the texts, so that the numbers depend neither on the batches of the first pass nor on where
-a piece is computed.
-"""
+"""The texts of every part with what their tables know, and work on them some layers at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +7,17 @@ from typing import ClassVar
 
 import torch
 
-from headscope.engine.forward import Allowance
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.metrics.metric import Grid
 from headscope.model.inputs.frame import Bos
-from headscope.portrait.pairs import Attention, Pairs, attention_of
 from headscope.portrait.tables import Vocabulary
 from headscope.portrait.texts import PARTS, Text, draw_texts
 
 HEADS, HEADS_CUDA = 64, 512  # of a piece, at most, but for a layer that has more
 TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
 RECOGNISED = 60  # texts that heads are recognised from
+SHOWN_PASSAGES = 10  # beside the sentences; twice as many where there are no sentences
 
 Layers = tuple[int, ...]
 
@@ -52,6 +46,14 @@ class Sample:
         scored = self.texts["score"]
         sentences = [text for text in scored if not text.is_passage]
         return list(sentences or scored)[:RECOGNISED]
+
+    def shown(self) -> list[Text]:
+        """The texts that examples are taken from: scored sentences, and some passages."""
+        scored = self.texts["score"]
+        sentences = [text for text in scored if not text.is_passage]
+        passages = [text for text in scored if text.is_passage]
+        most = SHOWN_PASSAGES if sentences else 2 * SHOWN_PASSAGES
+        return [*sentences, *passages[:most]]
 
 
 def split_layers(grid: Grid, device: torch.device) -> list[Layers]:
@@ -90,10 +92,3 @@ class LayerWork(ModelWork[Layers]):
     def sample(self) -> Sample:
         """The texts, drawn once in every process."""
         return Sample.draw(self.setup, self.bos, raw=self.raw)
-
-    def look(self, pairs: Pairs, layers: Layers) -> Attention:
-        """What the heads of some layers give to the pairs."""
-        setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
-        return Allowance(setup.model.name, tokens).use(
-            lambda most: attention_of(setup.model, pairs, layers, most, setup.reading)
-        )

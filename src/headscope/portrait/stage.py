@@ -2,7 +2,7 @@
 
 ```
 sampled texts ─► some layers at a time ─► fits, facts, sums by group of documents ─► a sealed file
-all files ─► explained, weights, which head?, and a description for every head
+all files ─► explained, weights, descriptions with what shows them, and which head?
 ```
 """
 
@@ -19,21 +19,23 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
+from headscope.engine.forward import Allowance
 from headscope.engine.setup import Setup
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import Head
 from headscope.metrics.metric import GROUP, Axis, label
+from headscope.portrait.evidence import Shown, expected_weights
 from headscope.portrait.facts import (
-    Fact,
     all_facts,
     column_share,
     fit_facts,
     score_facts,
-    score_second,
 )
-from headscope.portrait.pairs import Attention, Pairs, names_of_queries
+from headscope.portrait.pairs import Attention, Pairs, attention_of, names_of_queries
 from headscope.portrait.sample import (
     RECOGNISED,
+    TOKENS,
+    TOKENS_CUDA,
     Layers,
     LayerStage,
     LayerWork,
@@ -52,18 +54,28 @@ from headscope.portrait.score import (
     score_portraits,
     two_choices,
 )
-from headscope.portrait.texts import FEWEST, find_documents
+from headscope.portrait.texts import FEWEST, Text, find_documents
 from headscope.results.describe import (
     PORTRAIT,
     Description,
     Gains,
     HeadMeasures,
-    Rules,
     Sink,
     as_text,
     describe,
+    read_description,
 )
-from headscope.results.measure import Measure
+from headscope.results.evidence import (
+    EVIDENCE,
+    INKS,
+    MATRIX,
+    NULL_NAMES,
+    PLACES,
+    PROFILE,
+    SIDE,
+)
+from headscope.results.fact_words import FactName
+from headscope.results.measure import Measure, RoleGroup
 from headscope.results.replicates import ratio_of
 
 VOCABULARY = "portrait_vocabulary"  # attribute: what the tables know besides the text
@@ -75,7 +87,7 @@ NO_TEXTS = "too few texts of the corpus have words that match their tokens"
 
 @dataclass(frozen=True)
 class PortraitStage(LayerStage):
-    """Draws the portraits of all heads."""
+    """Draws the portraits of all heads, and collects what shows them."""
 
     name: str = "portraits"
 
@@ -100,12 +112,12 @@ class PortraitStage(LayerStage):
             return result.assign_attrs(left_out=json.dumps(missing))
         drawn = {
             name: parts[0][name]
-            if name in SHARED
+            if name == "rows"
             else np.concatenate([part[name] for part in parts], axis=-1)
             for name in parts[0]
         }
         sample = Sample.draw(setup, self.bos(setup), raw=self.raw)
-        return with_portraits(setup, result, sample, drawn)
+        return with_evidence(setup, with_portraits(setup, result, sample, drawn), sample, drawn)
 
 
 def why_no_portrait(setup: Setup) -> str | None:
@@ -122,7 +134,11 @@ def why_no_portrait(setup: Setup) -> str | None:
 
 @dataclass(frozen=True)
 class Drawing(LayerWork):
-    """Draws the portraits of the heads of some layers."""
+    """Draws the portraits of the heads of some layers; the weights of no other layers are held.
+
+    Batches have a size of their own, and pairs lie in the order of the texts, so that the numbers
+    depend neither on the batches of the first pass nor on where a piece is computed.
+    """
 
     what = "portraits"
 
@@ -134,26 +150,56 @@ class Drawing(LayerWork):
             for part, texts in self.sample.texts.items()
         }
 
+    @cached_property
+    def shown_pairs(self) -> Pairs:
+        """Every row of the texts that are shown."""
+        return Pairs.of(self.sample.shown(), self.sample.vocabulary, every_row=True)
+
     def compute(self, layers: Layers, /) -> bytes:
         """Everything about the heads of these layers, as the content of a file."""
         with torch.inference_mode():
             if not self.sample.is_enough:
                 return pack_arrays({})
             attention = {part: self.look(pairs, layers) for part, pairs in self.pairs.items()}
-            facts = all_facts(self.sample.vocabulary)
-            return pack_arrays(draw(self.pairs, attention, facts))
+            drawn = draw(self.setup, layers, self.pairs, attention)
+            del attention
+            weights = Weights(*(torch.from_numpy(drawn[name]) for name in WEIGHTS))
+            looks = self.look(self.shown_pairs.to(self.setup.model.device), layers)
+            expected = expected_weights(self.shown_pairs, weights)
+        shown = Shown(self.shown_pairs, looks, expected)
+        collected: list[tuple[np.ndarray, np.ndarray, str]] = []
+        for place, head in enumerate(heads_of_layers(self.setup, layers)):
+            description = read_description(head, "", str(drawn[PORTRAIT][place]))
+            collected.append(shown.of_head(place, description))
+        drawn[PROFILE] = np.stack([profile for profile, _, _ in collected], axis=-1)
+        drawn[MATRIX] = np.stack([matrix for _, matrix, _ in collected], axis=-1)
+        drawn[EVIDENCE] = np.array([evidence for _, _, evidence in collected])
+        return pack_arrays(drawn)
+
+    def look(self, pairs: Pairs, layers: Layers) -> Attention:
+        """What the heads of some layers give to the pairs."""
+        setup, tokens = self.setup, TOKENS_CUDA if self.needs_gpu else TOKENS
+        return Allowance(setup.model.name, tokens).use(
+            lambda most: attention_of(setup.model, pairs, layers, most, setup.reading)
+        )
 
 
-SHARED = frozenset({"rows", "null_even"})  # the same for all heads
+WEIGHTS = ("query_weights", "pair_weights")
+SINK_COLUMNS = ("null", "null_first", "null_even", "null_passages")
+
+
+def heads_of_layers(setup: Setup, layers: Sequence[int]) -> list[Head]:
+    """The heads of some layers, which are counted by their place."""
+    return [Head(setup.grid.layers[layer], head)
+            for layer in layers for head in range(setup.grid.heads)]  # fmt: skip
 
 
 def draw(
-    pairs: Mapping[str, Pairs], attention: Mapping[str, Attention], facts: Sequence[Fact]
+    setup: Setup, layers: Layers, pairs: Mapping[str, Pairs], attention: Mapping[str, Attention]
 ) -> dict[str, np.ndarray]:
     """The portraits of some heads and everything that is said of them; heads are the last axis."""
     portraits = fit_portraits(pairs["fit"], attention["fit"])
-    scored, shown = pairs["score"], attention["score"]
-    scores = score_portraits(scored, shown, portraits)
+    scores = score_portraits(pairs["score"], attention["score"], portraits)
     found: dict[str, Tensor | np.ndarray] = {
         "query_weights": portraits.whole.queries,
         "pair_weights": portraits.whole.pairs,
@@ -164,58 +210,52 @@ def draw(
         "syntax_next": scores.syntax_next,
         "rows": scores.rows,
     }
-    found |= draw_facts(pairs, attention, facts, portraits)
+    facts = draw_facts(pairs, attention, portraits)
     found |= draw_unfitted(pairs, attention)
-    found |= recognisable(scored, shown)
-    return {
+    found |= recognisable(pairs["score"], attention["score"])
+    drawn = {
         name: values.cpu().numpy() if isinstance(values, Tensor) else values
         for name, values in found.items()
     }
+    text = pairs["score"].texts[0]
+    descriptions = describe_all(heads_of_layers(setup, layers), text, facts, drawn)
+    drawn["description"] = np.array([each.sentence for each in descriptions])
+    drawn["behaviour"] = np.array([each.name for each in descriptions])
+    drawn[PORTRAIT] = np.array([as_text(each) for each in descriptions])
+    return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class FactGains:
+    """What facts explain where they are chosen, where they are scored, and in passages."""
+
+    names: Sequence[FactName]
+    chosen: Gains
+    scored: Gains
+    repeated: Gains
+
+    def of_head(self, head: int) -> HeadMeasures:
+        """What is known of a head from its facts alone."""
+        parts = (self.chosen, self.scored, self.repeated)
+        return HeadMeasures.of_facts(self.names, *(gains.of_head(head) for gains in parts))
 
 
 def draw_facts(
-    pairs: Mapping[str, Pairs],
-    attention: Mapping[str, Attention],
-    facts: Sequence[Fact],
-    portraits: Portraits,
-) -> dict[str, np.ndarray]:
-    """What every fact explains where facts are chosen, where they are scored, and in passages."""
+    pairs: Mapping[str, Pairs], attention: Mapping[str, Attention], portraits: Portraits
+) -> FactGains:
+    """What every fact explains."""
+    facts = all_facts(pairs["fit"].vocabulary)
     weights = fit_facts(pairs["fit"], attention["fit"], facts)
-    found: dict[str, np.ndarray] = {}
-    tables: dict[str, Gains] = {}
-    position = {
-        part: log_likely(pairs[part], Weights(portraits.whole.queries, portraits.nested[0]))[
-            0
-        ].exp()
-        for part in ("choose", "score")
-    }
-    for name, part in (("chosen", "choose"), ("scored", "score")):
-        of_part = pairs[part], attention[part], facts, weights
-        tables[name] = score_facts(*of_part, position[part])
-    only = {part: pairs[part].is_passage for part in ("fit", "score")}
-    in_passages = fit_facts(pairs["fit"], attention["fit"], facts, only["fit"])
-    tables["repeated"] = score_facts(
-        pairs["score"], attention["score"], facts, in_passages, position["score"], only["score"]
-    )
-    for name, gains in tables.items():
-        for column, values in vars(gains).items():
-            found[f"{name}/{column}"] = values
-    names = [fact.name for fact in facts]
-    first = np.array([first_fact(names, tables, head) for head in range(weights.shape[1])])
-    found["second"] = score_second(pairs["choose"], attention["choose"], facts, first, weights)
-    return found
-
-
-def first_fact(names: Sequence[Any], tables: Mapping[str, Gains], head: int) -> int:
-    """The fact that a second one is added to: the one that has a name, or a slight lean."""
-    rules = Rules(
-        HeadMeasures.of_facts(
-            names, tables["chosen"].of_head(head), tables["scored"].of_head(head),
-            tables["repeated"].of_head(head),
-        )
-    )  # fmt: skip
-    plain = rules.plain()
-    return -1 if (place := rules.first_lean() if plain is None else plain) is None else place
+    position = Weights(portraits.whole.queries, portraits.nested[0])
+    gains: dict[str, Gains] = {}
+    for part in ("choose", "score"):
+        likely = log_likely(pairs[part], position)[0].exp()
+        gains[part] = score_facts(pairs[part], attention[part], facts, weights, likely)
+        if part == "score":
+            gains["passages"] = score_facts(
+                pairs[part], attention[part], facts, weights, likely, pairs[part].is_passage
+            )
+    return FactGains([fact.name for fact in facts], *gains.values())
 
 
 def draw_unfitted(
@@ -241,7 +281,7 @@ def draw_unfitted(
         "null": null[is_shown].mean(0),
         "null_first": first[is_shown].mean(0),
         "null_passages": null[is_long].mean(0),  # NaN where there are none
-        "null_even": np.array([even[chosen].mean()]),
+        "null_even": np.full(null.shape[1], even[chosen].mean()),
         "width": (-of_row.mean(0)).exp(),
         "width_rest": (-of_rest.sum(0) / rest.sum(0).clamp(min=1e-9)).exp(),
         "column": column,
@@ -297,13 +337,13 @@ def with_portraits(
     variables["portrait_weight"] = grid.array(
         weights.T.reshape(*grid.shape, -1), Axis(FEATURE, tuple(features))
     )
-    descriptions = describe_all(setup, sample, drawn)
-    sentences = [description.sentence for description in descriptions]
-    names = [description.name for description in descriptions]
-    stored = [as_text(description) for description in descriptions]
-    for name, texts in (("description", sentences), ("behaviour", names), (PORTRAIT, stored)):
-        variables[name] = grid.array(np.array(texts).reshape(grid.shape))
-    groups = {description.name: description.group for description in descriptions}
+    for name in ("description", "behaviour", PORTRAIT):
+        variables[name] = grid.array(drawn[name].reshape(grid.shape))
+    groups: dict[str, RoleGroup] = {}
+    heads = heads_of_layers(setup, range(len(grid.layers)))
+    for head, stored in zip(heads, drawn[PORTRAIT], strict=True):
+        description = read_description(head, "", str(stored))
+        groups[description.name] = description.group
     named = replace(BEHAVIOUR, groups=dict(sorted(groups.items(), key=lambda item: item[::-1])))
     variables["behaviour"].attrs = named.as_attributes()
     one, every = recognise(sample, drawn)
@@ -360,32 +400,21 @@ def of_groups(
 
 
 def describe_all(
-    setup: Setup, sample: Sample, drawn: Mapping[str, np.ndarray]
+    heads: Sequence[Head], text: Text, facts: FactGains, drawn: Mapping[str, np.ndarray]
 ) -> list[Description]:
-    """The descriptions of all heads, in the order of layers and heads."""
-    names = [fact.name for fact in all_facts(sample.vocabulary)]
-    tables = {
-        name: Gains(**{column.partition("/")[2]: values for column, values in drawn.items()
-                       if column.startswith(f"{name}/")})
-        for name in ("chosen", "scored", "repeated")
-    }  # fmt: skip
+    """The descriptions of some heads; null tokens are called as in the text."""
     total = drawn["total"].sum(0)
     shares = drawn["by_share"].sum(1) / np.maximum(total, 1e-12)
     is_even = total < EVEN * drawn["rows"].sum()
-    null_names = names_of_nulls(sample)
-    layers, heads = setup.grid.shape
     descriptions: list[Description] = []
-    for place in range(layers * heads):
+    for place, head in enumerate(heads):
         by = dict(zip(SHARES, shares[:, place].tolist(), strict=True))
-        measures = HeadMeasures.of_facts(
-            names, *(table.of_head(place) for table in tables.values())
-        )
+        sink = (float(drawn[name][place]) for name in SINK_COLUMNS)
         measures = replace(
-            measures,
-            head=Head(setup.grid.layers[place // heads], place % heads),
-            is_causal=setup.model.is_causal,
-            second=drawn["second"][:, place],
-            sink=sink_of(drawn, place, null_names),
+            facts.of_head(place),
+            head=head,
+            is_causal=text.is_causal,
+            sink=Sink.of(text.null_names, *sink),
             width=float(drawn["width"][place]),
             width_rest=float(drawn["width_rest"][place]),
             column=float(drawn["column"][place]),
@@ -397,30 +426,20 @@ def describe_all(
     return descriptions
 
 
-def names_of_nulls(sample: Sample) -> tuple[str, ...]:
-    """What null tokens are called: as the tokenizer calls them, or the first token."""
-    text = sample.texts["score"][0]
-    encoded = text.tokens
-    names: list[str] = []
-    for token, is_null, is_special in zip(encoded.labels, text.null, encoded.special, strict=True):
-        if is_null:
-            names.append(token.strip() if is_special else "the first token")
-    return tuple(dict.fromkeys(names))
-
-
-def sink_of(drawn: Mapping[str, np.ndarray], place: int, names: Sequence[str]) -> Sink:
-    """The null tokens of a head, of two the one that gets twice as much as the other."""
-    share, first = float(drawn["null"][place]), float(drawn["null_first"][place])
-    name = " and ".join(names)
-    if len(names) == 2:
-        if first >= 2 * (share - first):
-            name = names[0]
-        elif share - first >= 2 * first:
-            name = names[1]
-    short = {"the first token": "first token"}.get(name, "delimiters" if " and " in name else name)
-    passages = float(drawn["null_passages"][place])
-    even = float(drawn["null_even"][0])
-    return Sink(name, short, share, even, passages if np.isfinite(passages) else share)
+def with_evidence(
+    setup: Setup, result: xr.Dataset, sample: Sample, drawn: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """The result with what shows the portraits."""
+    inks, places = Axis("ink", INKS), Axis("ink_place", PLACES)
+    rows, columns = (Axis(name, range(SIDE)) for name in ("ink_query", "ink_key"))
+    axes = {PROFILE: (inks, places), MATRIX: (inks, rows, columns), EVIDENCE: ()}
+    variables: dict[str, xr.DataArray] = {}
+    for name, further in axes.items():
+        values = np.ascontiguousarray(np.moveaxis(drawn[name], -1, 0))
+        shape = (*setup.grid.shape, *values.shape[1:])
+        variables[name] = setup.grid.array(values.reshape(shape), *further)
+    nulls = [name.removeprefix("the ") for name in sample.texts["score"][0].null_names]
+    return result.assign(variables).assign_attrs({NULL_NAMES: json.dumps(nulls)})
 
 
 def recognise(sample: Sample, drawn: Mapping[str, np.ndarray]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from headscope.model.model import Model
 from headscope.results.replicates import group_of
 from headscope.text.alignment import NO_WORD, align
 from headscope.text.corpus import Corpus
-from headscope.text.segments import cut_text, documents_of, join, places
+from headscope.text.segments import cut, cut_text, documents_of, join, places
 from headscope.text.sentence import Sentence
 
 PartName = Literal["fit", "choose", "score"]
@@ -71,6 +71,14 @@ class Text:
         if self.is_causal:
             null[:1] = True
         return null
+
+    @property
+    def null_names(self) -> tuple[str, ...]:
+        """What the null tokens are called: as the tokenizer calls them, or the first token."""
+        rows = zip(self.tokens.labels, self.null, self.tokens.special, strict=True)
+        names = [label.strip() if is_special else "the first token"
+                 for label, is_null, is_special in rows if is_null]  # fmt: skip
+        return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -179,23 +187,14 @@ def _draw_passages(
 
 
 def _cut_passages(model: Model, sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    """Consecutive sentences joined while they fit; a longer one is cut."""
+    """Consecutive sentences joined while they fit; then the beginnings of those that are longer."""
     room = _most(model, LONGEST_PASSAGE) - FRAME
     encodings = encode_all(model.tokenizer, [" " + each.text for each in sentences], special=False)
-    passage: list[Sentence] = []
-    used = 0
-    for sentence, encoding in zip(sentences, encodings, strict=True):
-        length = len(encoding.ids)
-        if used + length > room and passage:
-            yield join(passage)
-            passage, used = [], 0
-        if length > room:
-            yield _shorten(sentence, encoding.offsets[room - 1][1] - 1)
-        else:
-            passage.append(sentence)
-            used += length
-    if passage:
-        yield join(passage)
+    windows, too_long = cut([len(encoding.ids) for encoding in encodings], room)
+    for window in windows:
+        yield join([sentences[row] for row in window])
+    for row in too_long:
+        yield _shorten(sentences[row], encodings[row].offsets[room - 1][1] - 1)
 
 
 FRAME = 4  # special tokens around a text, at most

@@ -40,21 +40,18 @@ NAME_SHARE, SURE_GAIN = 0.30, 0.40  # and what it must get, unless it explains s
 ODDS = 1.5  # times what even attention would give
 NEAR_BEST = 0.9  # of the largest gain: the simplest of these is said
 STRONG = {True: 0.40, False: 0.60}  # gain of a single place, or a range, that nothing overtakes
-LEAD_WHEN, LEAD_ABOVE, LEAD_GAIN = 0.40, 0.25, 0.05  # of a special fact that comes first
-SAID_WHEN, SAID_ABOVE, SAID_GAIN = 0.25, 0.15, 0.03  # of one that is said at all
-ALONE_GAIN = 0.10  # of one that is said where nothing else is
+SPECIAL_WHEN, SPECIAL_ABOVE = 0.40, 0.25  # weight where a special fact applies, and beyond position
+SPECIAL_GAIN, OVERTAKES = 0.03, 0.05  # its gain, and that with which it may come first
 REPEATED, REPEATED_ODDS = 0.20, 5.0  # weight on what followed the same token, times even
 WIDE_GAIN = 0.30  # of the rest, of a fact that names a head which spreads widely
 ANCHORED = 0.50  # of what the other rows explain, of a fact about words that names the head
 COLUMN = 0.60  # share that the other rows of a text explain
-LEAN_GAIN, SECOND_GAIN = 0.05, 0.08  # of a slight lean, and of a second fact
-LEAST_SHARE = 0.20  # what a second fact must get
+LEAN_GAIN = 0.05  # of a slight lean
 TOLD_APART = 4.0  # times even, from which even attention is not mentioned
 WORTH_SAYING = 0.03  # explained share of a group
 LEFT = 0.10  # share without a name that is mentioned
 LONGEST = 300  # characters
-# How many clauses and leans are said, and whether smaller groups are: less and less until it fits.
-SHORTER = ((2, 2, True), (2, 1, True), (2, 1, False), (2, 0, False), (1, 0, True))
+SLIGHTLY = ", with a slight lean to "
 
 SINGLE = ("0", "-1", "+1")
 REPETITIONS = ("after the same", "same token", "before the same")
@@ -65,6 +62,8 @@ GROUP_WORDS = {
 # Of facts that explain nearly the same the one of the first of these groups is said. Classes come
 # before rare tokens: "content words" says more.
 ORDER = ("position", "marks", "repetition", "word_class", "token", "syntax")
+
+
 # The group of a fact as `theme.ROLES` colours it.
 GROUPS: Mapping[str, RoleGroup] = {
     "position": "position", "marks": "marks", "repetition": "repetition", "token": "token",
@@ -104,7 +103,26 @@ class Sink:
     short: str
     share: float
     even: float
-    passages: float | None = None  # the same in passages, where sentences were read, too
+    passages: float = float("nan")  # the same in passages, where sentences were read, too
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        share: float,
+        first: float,
+        even: float,
+        passages: float = float("nan"),
+    ) -> "Sink":
+        """The sink of a head: of two null tokens the one that gets twice as much as the other."""
+        name = " and ".join(names)
+        if len(names) == 2:
+            if first >= 2 * (share - first):
+                name = names[0]
+            elif share - first >= 2 * first:
+                name = names[1]
+        short = "delimiters" if " and " in name else name.removeprefix("the ")
+        return cls(name, short, share, even, passages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +135,6 @@ class HeadMeasures:
     chosen: Gains  # on the texts that facts are chosen on
     scored: Gains  # on the texts that they are scored on
     repeated: Gains  # on passages alone
-    second: Float[np.ndarray, "fact"]  # what each adds to the first one, where it was chosen
     sink: Sink
     width: float  # of all attention, as a share of the visible tokens
     width_rest: float
@@ -125,6 +142,12 @@ class HeadMeasures:
     column_error: float
     explained: float  # NaN of a head that is even
     by: Mapping[str, float]  # what every group adds
+    fewest: int = CASES  # queries that a fact must apply to
+
+    def place(self, key: str) -> int | None:
+        """The place of the fact of that name."""
+        keys = [name.key for name in self.names]
+        return keys.index(key) if key in keys else None
 
     @classmethod
     def of_facts(
@@ -132,9 +155,8 @@ class HeadMeasures:
     ) -> "HeadMeasures":
         """What is known of a head from its facts alone."""
         nan = float("nan")
-        second = np.full(len(names), -1.0)
         nowhere = Sink("the first token", "first token", 0.0, 0.0)
-        return cls(Head(0, 0), names, False, chosen, scored, repeated, second, nowhere, nan, nan,
+        return cls(Head(0, 0), names, False, chosen, scored, repeated, nowhere, nan, nan,
                    nan, nan, nan, {})  # fmt: skip
 
 
@@ -159,6 +181,13 @@ class Description:
     name: str
     sentence: str
     group: RoleGroup  # of the name
+
+    @property
+    def lead(self) -> Fact | None:
+        """The fact that the name is of; None where that is a sink."""
+        if self.group == "sink":
+            return None
+        return next((fact for fact in self.facts if fact.group != "sink"), None)
 
 
 @dataclass(frozen=True)
@@ -193,26 +222,22 @@ class Clause:
     short: str
     verb: str  # "looks at", "leans towards", "looks from a verb to", "spreads", ""
     rest: str
-
-    @property
-    def text(self) -> str:
-        """The clause with its verb."""
-        return f"{self.verb} {self.rest}".strip()
+    joined_by: str = ""  # to the clause before
 
 
 def describe(head: HeadMeasures) -> Description:
     """The description of a head."""
     rules = Rules(head)
     sink = rules.sink()
-    clauses, joined_by, leans = rules.clauses()
-    name, group = rules.name(clauses[0] if clauses else None)
-    facts = [*([sink] if sink else []), *(clause.fact for clause in (*clauses, *leans))]
+    first, *others = rules.clauses()
+    name, group = rules.name(first)
+    facts = [clause.fact for clause in (first, *others)]
     sentence = ""
-    for many, with_leans, with_others in SHORTER:
-        sentence = rules.sentence(clauses[:many], joined_by, leans[:with_leans], with_others)
+    for said, with_others in ((others, True), (others, False), ([], True)):
+        sentence = rules.sentence(first, said, with_others)
         if len(sentence) <= LONGEST:
             break
-    return Description(head.head, tuple(facts), name, sentence, group)
+    return Description(head.head, (*([sink] if sink else []), *facts), name, sentence, group)
 
 
 @dataclass(frozen=True)
@@ -239,42 +264,34 @@ class Rules:
             return None
         return Fact("sink", f"rests on {sink.name}", sink.share, sink.even, group="sink")
 
-    def place(self, key: str) -> int | None:
-        """The place of the fact of that name."""
-        keys = [name.key for name in self.head.names]
-        return keys.index(key) if key in keys else None
-
-    def clauses(self) -> tuple[list[Clause], str, list[Clause]]:
-        """What is said, at most two clauses, how they are joined, and slight leans."""
-        plain, lead, special, repeated = self.plain(), self.lead(), self.special(), self.repeated()
+    def clauses(self) -> list[Clause]:
+        """What is said: one clause or two."""
+        plain, special, repeated = self.plain(), self.special(), self.repeated()
         if repeated is not None:
-            return [self.say_repeated(repeated)], "", []
-        gains = self.head.scored.gain
-        if lead is not None and self.overtakes(lead, plain):
-            first = [self.say_special(lead)]
+            return [self.say_repeated(repeated)]
+        if special is not None and self.overtakes(special, plain):
+            first = self.say_special(special)
             if plain is None:
-                return first, "", []
-            return [*first, self.say_plain(plain)], "; overall it ", []
+                return [first]
+            return [first, replace(self.say_plain(plain), joined_by="; overall it ")]
         if plain is not None and self.width < EVENLY:
-            other = lead if lead is not None else special
-            first = [self.say_plain(plain)]
-            if other is not None:
-                return [*first, self.say_special(other)], ", and ", []
-            second = self.second(plain, SECOND_GAIN, LEAST_SHARE)
-            said = first if second is None else [*first, self.say_plain(second)]
-            return said, ", and ", []
-        if special is not None and plain is None and gains[special] >= ALONE_GAIN:
-            return [self.say_special(special)], "", []
-        return [self.say_width()], "", self.leans()
+            first = self.say_plain(plain)
+            if special is None:
+                return [first]
+            return [first, replace(self.say_special(special), joined_by=", and ")]
+        first, lean = self.say_width(), self.lean()
+        if lean is None:
+            return [first]
+        return [first, replace(self.say_plain(lean), verb="", joined_by=SLIGHTLY)]
 
-    def overtakes(self, lead: int, plain: int | None) -> bool:
+    def overtakes(self, special: int, plain: int | None) -> bool:
         """Whether a special fact comes before a plain one."""
         if plain is None:
             return True
         gains, is_single = self.head.scored.gain, self.head.names[plain].key in SINGLE
-        if gains[lead] >= gains[plain]:
+        if gains[special] >= gains[plain]:
             return True
-        return bool(gains[lead] >= LEAD_GAIN and gains[plain] < STRONG[is_single])
+        return bool(gains[special] >= OVERTAKES and gains[plain] < STRONG[is_single])
 
     def plain(self) -> int | None:
         """The fact that applies to any query and explains most, if it explains enough."""
@@ -310,7 +327,7 @@ class Rules:
             for place, name in enumerate(names)
             if not name.is_special
             and chosen.weight[place] > 0
-            and self.head.scored.cases[place] >= CASES
+            and self.head.scored.cases[place] >= self.head.fewest
             and chosen.gain[place] >= least
             and odds_ratio(chosen.share[place], chosen.even[place]) >= ODDS
         ]
@@ -325,77 +342,43 @@ class Rules:
         holds = odds_ratio(scored.share[place], scored.even[place]) >= ODDS
         return place if holds else None
 
-    def specials(self, when: float, above: float) -> list[int]:
-        """The special facts that get so much weight where they apply, on both sets of texts."""
-        fitting: list[int] = []
-        chosen, scored = self.head.chosen, self.head.scored
-        for place, name in enumerate(self.head.names):
-            if not name.is_special or name.key in REPETITIONS or scored.cases[place] < CASES:
-                continue
-            low = scored.when[place] - ERRORS * scored.when_error[place]
-            beyond = scored.when[place] - scored.position[place]
-            was = (
-                chosen.when[place] >= when and chosen.when[place] - chosen.position[place] >= above
-            )
-            gains = chosen.weight[place] > 0 and scored.gain[place] >= SAID_GAIN
-            if was and gains and low >= when and beyond >= above:
-                fitting.append(place)
-        return fitting
-
-    def lead(self) -> int | None:
-        """The special fact that may come first."""
-        return self.best_special(self.specials(LEAD_WHEN, LEAD_ABOVE))
-
     def special(self) -> int | None:
-        """The special fact that is worth saying."""
-        return self.best_special(self.specials(SAID_WHEN, SAID_ABOVE))
-
-    def best_special(self, fitting: Sequence[int]) -> int | None:
-        """The one that explains most where it was chosen; several relations as one count less."""
-
-        def value(place: int) -> float:
-            relation = self.head.names[place].key.partition(" ")[2]
+        """The special fact that explains most of those that get much more weight where they apply
+        than position predicts, on both sets of texts; several relations as one count less."""
+        names, chosen, scored = self.head.names, self.head.chosen, self.head.scored
+        best, largest = None, 0.0
+        for place, name in enumerate(names):
+            if (
+                not name.is_special
+                or name.key in REPETITIONS
+                or scored.cases[place] < self.head.fewest
+            ):
+                continue
+            beyond = min(part.when[place] - part.position[place] for part in (chosen, scored))
+            surely = scored.when[place] - ERRORS * scored.when_error[place]
+            if min(chosen.when[place], surely) < SPECIAL_WHEN or beyond < SPECIAL_ABOVE:
+                continue
+            if chosen.weight[place] <= 0 or scored.gain[place] < SPECIAL_GAIN:
+                continue
+            relation = name.key.partition(" ")[2]
             share = 0.5 if relation == "any" else 0.8 if relation.isupper() else 1.0
-            return share * float(self.head.chosen.gain[place])
-
-        return max(fitting, key=value, default=None)
+            if share * chosen.gain[place] > largest:
+                best, largest = place, share * float(chosen.gain[place])
+        return best
 
     def repeated(self) -> int | None:
         """Whether it looks back to a repeated token, or to what followed it."""
         gains = self.head.repeated
         for key in ("after the same", "same token"):
-            place = self.place(key)
-            if place is None or gains.cases[place] < CASES or gains.weight[place] <= 0:
+            place = self.head.place(key)
+            if place is None or gains.cases[place] < self.head.fewest or gains.weight[place] <= 0:
                 continue
             low = gains.when[place] - ERRORS * gains.when_error[place]
             if low >= REPEATED and gains.when[place] >= REPEATED_ODDS * gains.when_even[place]:
                 return place
         return None
 
-    def second(self, first: int, least: float, share: float) -> int | None:
-        """The plain fact that adds most to the first, of another group or another range."""
-        names, scored = self.head.names, self.head.scored
-        added = self.head.second.copy()
-        for place, name in enumerate(names):
-            is_alike = name.group == names[first].group and not apart(name.key, names[first].key)
-            is_weak = odds_ratio(scored.share[place], scored.even[place]) < ODDS
-            is_sure = scored.gain[place] >= ERRORS * scored.gain_error[place]
-            if is_alike or is_weak or scored.share[place] < share or not is_sure:
-                added[place] = -1.0
-            if scored.cases[place] < CASES or self.head.chosen.weight[place] <= 0:
-                added[place] = -1.0
-        place = int(added.argmax())
-        return place if added[place] >= least else None
-
-    def leans(self) -> list[Clause]:
-        """Facts that explain a little, where nothing has a name."""
-        first = self.first_lean()
-        if first is None:
-            return []
-        second = self.second(first, LEAN_GAIN, 0.0)
-        return [self.say_plain(place) for place in (first, second) if place is not None]
-
-    def first_lean(self) -> int | None:
+    def lean(self) -> int | None:
         """The fact that explains most of what is explained a little."""
         first, scored = self.best_plain(LEAN_GAIN), self.head.scored
         if first is None or scored.gain[first] < LEAN_GAIN:
@@ -411,7 +394,7 @@ class Rules:
         number = percent(share) + ("" if self.has_sink else " of its weight")
         if share < TOLD_APART * even:
             number += f", evenly {percent(even)}"
-        fact = Fact(name.key, words.target, share, even, self.of, role_group(name))
+        fact = Fact(name.key, words.target, share, even, self.of, GROUPS[name.group])
         verb = "looks at" if share >= 0.5 else "leans towards"
         return Clause(fact, words.short, verb, f"{words.target} ({number})")
 
@@ -430,7 +413,7 @@ class Rules:
             f"{percent(when)} of the weight {there}; position alone predicts {percent(position)}"
         )
         fact = Fact(name.key, f"{words.origin} to {words.target}".removeprefix(" to "), when,
-                    position, "where it applies", role_group(name))  # fmt: skip
+                    position, "where it applies", GROUPS[name.group])  # fmt: skip
         verb = f"looks {words.origin} to" if words.origin else "looks at"
         return Clause(fact, words.short, verb, f"{words.target} ({number})")
 
@@ -443,7 +426,7 @@ class Rules:
         target = "what followed it" if name.key == "after the same" else "that place"
         text = (f"where the same token stood before, {percent(when)} of {of} goes to {target} "
                 f"(evenly {percent(even)})")  # fmt: skip
-        fact = Fact(name.key, words.target, when, even, "where it applies", role_group(name))
+        fact = Fact(name.key, words.target, when, even, "where it applies", GROUPS[name.group])
         return Clause(fact, words.short, "", text)
 
     def say_width(self) -> Clause:
@@ -465,50 +448,33 @@ class Rules:
         fact = Fact("unnamed", "nothing that has a name", None)
         return Clause(fact, "unnamed", "looks at", "nothing that has a name")
 
-    def name(self, first: Clause | None) -> tuple[str, RoleGroup]:
+    def name(self, first: Clause) -> tuple[str, RoleGroup]:
         """The short name and its group: of what is said first, or of a sink that gets much."""
         sink = self.head.sink
-        if first is None:
-            return "unnamed", "unnamed"
-        names = {name.key: name for name in self.head.names}
-        known = names.get(first.fact.key)
-        is_telling = known is not None and known.is_special
-        if self.has_sink and sink.share >= SINK_NAMES and not is_telling:
+        special = [name.key for name in self.head.names if name.is_special]
+        if self.has_sink and sink.share >= SINK_NAMES and first.fact.key not in special:
             return sink.short, "sink"
         return first.short, first.fact.group
 
-    def sentence(
-        self, clauses: Sequence[Clause], joined_by: str, leans: Sequence[Clause], with_others: bool
-    ) -> str:
-        """The whole description, beginning with the name of the head."""
-        said = self.say_all(clauses, joined_by, leans)
-        tail = self.tail(with_others)
-        return f"{self.head.head}{said}.{f' {tail}' if tail else ''}"
-
-    def say_all(self, clauses: Sequence[Clause], joined_by: str, leans: Sequence[Clause]) -> str:
-        """The sink, and what is said of the rest."""
-        first, *others = clauses
+    def sentence(self, first: Clause, others: Sequence[Clause], with_others: bool) -> str:
+        """The head, its sink, what is said of the rest, and how much is explained."""
         if self.has_sink:
             said = f" {self.say_sink()}. {of_the_rest(first)}"
-            others = [replace(each, verb=of_what_is_left(each.verb)) for each in others]
-        elif first.verb:
-            said = f" {first.text}"
         else:
-            said = f": {first.text}"
-        verb = of_what_is_left(first.verb) if self.has_sink else first.verb
+            said = f" {first.verb} {first.rest}" if first.verb else f": {first.rest}"
         for clause in others:
-            same, more = verb.partition(" ")[0], clause.verb.partition(" ")[2]
-            goes_on = joined_by == ", and " and clause.verb.partition(" ")[0] == same
-            said += joined_by + (f"{more} {clause.rest}" if goes_on else clause.text)
-        if leans:
-            said += ", with a slight lean to " + " and to ".join(lean.rest for lean in leans)
-        return said
+            verb = of_what_is_left(clause.verb) if self.has_sink else clause.verb
+            if clause.joined_by == ", and " and first.verb.startswith("looks"):
+                verb = verb.partition(" ")[2]
+            said += clause.joined_by + f"{verb} {clause.rest}".strip()
+        tail = self.tail(with_others)
+        return f"{self.head.head}{said}.{f' {tail}' if tail else ''}"
 
     def say_sink(self) -> str:
         """How much rests where; in sentences and in passages, where these differ."""
         sink = self.head.sink
         where = others = ""
-        if sink.passages is not None and abs(sink.share - sink.passages) >= APART:
+        if abs(sink.share - sink.passages) >= APART:
             where, others = " in sentences", f", {percent(sink.passages)} in passages"
         of_weight = f"{percent(sink.share)} of its weight"
         if sink.share >= RESTS:
@@ -541,15 +507,10 @@ class Rules:
         return f"{said}; {percent(left)} has no name yet." if left >= LEFT else f"{said}."
 
 
-def role_group(name: FactName) -> RoleGroup:
-    """The group by which a fact is coloured."""
-    return GROUPS[name.group]
-
-
 def of_the_rest(clause: Clause) -> str:
     """A first clause about what a sink leaves."""
     if not clause.verb:
-        return clause.text[0].upper() + clause.text[1:]
+        return clause.rest[0].upper() + clause.rest[1:]
     if clause.verb == "spreads":
         return f"The rest is spread {clause.rest}".removesuffix(" over the tokens it sees")
     if clause.short == "unnamed":
@@ -567,14 +528,6 @@ def odds_ratio(share: float, even: float) -> float:
     low, high = 1e-6, 1 - 1e-6
     share, even = min(max(share, low), high), min(max(even, low), high)
     return share / (1 - share) / (even / (1 - even))
-
-
-def apart(key: str, other: str) -> bool:
-    """Whether two keys are ranges of offsets that have none in common."""
-    span, other_span = offsets_of(key), offsets_of(other)
-    if span is None or other_span is None:
-        return False
-    return span[0] > other_span[1] or other_span[0] > span[1]
 
 
 def offsets_of(key: str) -> tuple[int, int] | None:

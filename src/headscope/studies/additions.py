@@ -21,7 +21,6 @@ from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs,
 from headscope.metrics.metric import Metric
 from headscope.portrait.cost import MEASURES as COST_MEASURES
 from headscope.portrait.cost import CostStage
-from headscope.portrait.evidence import EvidenceStage
 from headscope.portrait.stage import MEASURES as PORTRAIT_MEASURES
 from headscope.portrait.stage import PortraitStage
 from headscope.results.claims import Claim, Evidence, NotMeasured, Replicates, claim, on_all
@@ -76,7 +75,6 @@ def with_portrait(study: Study, *, raw: bool = False) -> Study:
         later_stages=(
             *study.later_stages,
             PortraitStage(study.bos, raw),
-            EvidenceStage(study.bos, raw),
             CostStage(study.bos, raw),
         ),
         measures=(*study.measures, *PORTRAIT_MEASURES, *COST_MEASURES),

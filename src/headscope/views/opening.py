@@ -7,13 +7,14 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from headscope.errors import RunError, ViewError
 from headscope.head import Head, read_head
 from headscope.model.inputs.spans import Span, check_spans, ranges, turns
 from headscope.views.kinds import kind_of
 from headscope.views.labels import label
-from headscope.views.roles import RESTING, Worth, resting_shares, worth_a_look
+from headscope.views.roles import Worth, worth_a_look
 from headscope.views.state import (
     Setting,
     ViewState,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _WHICH = {"layer", "layers", "head", "heads"}  # settings that name what is to be seen
 MOST_OF_LINES = 64  # tokens: lines of more are fog
+RESTING = 0.5  # share of attention from which on tokens are hidden
 
 State = TypeVar("State", bound=ViewState)
 
@@ -244,6 +246,19 @@ def hidden_at_first(
     if first > RESTING:
         return ("first",)
     return ("special",) if special > RESTING else ()
+
+
+def resting_shares(
+    stack: "StackTrace", layer: int
+) -> tuple[Float[np.ndarray, "head"], Float[np.ndarray, "head"]]:
+    """Shares of attention to the first token and to special ones.
+
+    The first attending token is left out: that of a causal model can look at nothing else.
+    """
+    rows = checked_weights(stack, layer)[:, 1:]
+    total = np.maximum(rows.sum((1, 2)), 1e-12)
+    special = np.array(stack.keys.special, bool)
+    return rows[..., 0].sum(1) / total, rows[..., special].sum((1, 2)) / total
 
 
 def telling_query(stack: "StackTrace", layer: int, head: int) -> int | None:

@@ -21,8 +21,8 @@
  * @typedef {{keyHeadOf: number[], softcap: number | null, layers: Record<string, LayerNeurons>}}
  *   Neurons
  *
- * @typedef {{layer: number, head: number, words: string, share: number}} Worth  what a head looks
- *   at, and how much
+ * @typedef {{layer: number, head: number, sentence: string, words: string}} Worth  what a head
+ *   looks at
  *
  * @typedef {object} Stack
  * @property {string} name

@@ -35,13 +35,9 @@ export function worthControl(data, store, shown, open) {
     const { layer, heads } = shown();
     const current =
       heads.length === 1 ? worth.filter((one) => one.layer === layer && one.head === heads[0]) : [];
-    why.replaceChildren(
-      ...(current.length
-        ? [h("strong", {}, nameHead(layer, heads[0])), ` ${sentence(current)}`]
-        : []),
-    );
+    why.textContent = current.map((one) => `${one.sentence} `).join("");
     others.replaceChildren(
-      ...distinct(worth).map((one) =>
+      ...worth.map((one) =>
         suggestion(
           one,
           current.some((now) => now.layer === one.layer && now.head === one.head),
@@ -54,31 +50,10 @@ export function worthControl(data, store, shown, open) {
   return { node, update };
 }
 
-/** @param {Worth[]} ways @returns {string} */
-function sentence(ways) {
-  const described = ways.map(
-    ({ words, share }) => `${words} (${Math.round(100 * share)} % where there is one)`,
-  );
-  return `looks at ${described.join(" and ")} in this text. `;
-}
-
-/** One button for each head. @param {Worth[]} worth @returns {Worth[]} */
-function distinct(worth) {
-  return worth.filter(
-    (one, i) =>
-      worth.findIndex((other) => other.layer === one.layer && other.head === one.head) === i,
-  );
-}
-
 /** @param {Worth} one @param {boolean} on @param {(one: Worth) => void} open */
 function suggestion(one, on, open) {
   const name = nameHead(one.layer, one.head);
-  const made = button(
-    "",
-    `${name} looks at ${one.words}: ${Math.round(100 * one.share)} % of its attention where ` +
-      "that is possible",
-    () => open(one),
-  );
+  const made = button("", one.sentence, () => open(one));
   made.append(h("strong", {}, name), ` ${one.words}`);
   made.classList.add("hs-suggestion");
   made.setAttribute("aria-pressed", String(on));
