@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +15,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
+from headscope.model.model import Model
 from headscope.results.dataset import load
 from headscope.results.replicates import margin_of
 from headscope.results.statements import read_statements
@@ -434,6 +436,27 @@ def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     visit.open("/findings?run=vig")
     assert dark != light
     assert visit.page.evaluate(ground) == dark
+
+
+def test_a_view_opens_as_its_address_says_once_the_model_is_loaded(
+    tab: Page, library: Library
+) -> None:
+    is_asked = Event()
+
+    def load_slowly() -> Model:
+        is_asked.wait(60)
+        return tiny_model()
+
+    with (
+        live(create_app(library, Texts("tiny-gpt2", load_slowly))) as place,
+        visiting(tab, place) as visit,
+    ):
+        visit.open("/text?text=The+old+cat+sat.#layer=2&heads=3&pinned=q1")
+        expect(visit.at("#status")).to_contain_text("is loading")
+        is_asked.set()
+        expect(visit.at(".view [aria-label='Layer']")).to_have_value("2")
+        expect(visit.at(".view .hs-token[aria-selected=true]")).to_have_count(1)
+        assert "layer=2&heads=3&pinned=q1" in visit.address()
 
 
 def test_without_a_model_an_exemplar_is_read_and_the_page_of_texts_says_why(

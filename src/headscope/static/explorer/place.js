@@ -62,7 +62,7 @@ export function go(page, params, { replace = false, quiet = false, hash = "" } =
 /**
  * Change settings of the current page.
  * @param {Record<string, string | null | undefined>} patch
- * @param {{replace?: boolean, quiet?: boolean}} [how]
+ * @param {Parameters<typeof go>[2]} [how]
  */
 export function change(patch, how) {
   const { page, params } = here();

@@ -172,7 +172,8 @@ async function whenLoaded({ session }, host, left, run) {
     host.tell(`${model.name} is loading …`);
     await new Promise((resolve) => setTimeout(resolve, WAIT));
     ({ model } = await askSessionAgain());
-    if (model.state !== "loading" && !left()) return change({});
+    if (model.state !== "loading" && !left())
+      return change({}, { replace: true, hash: window.location.hash });
   }
   if (left()) return;
   if (model.state === "ready") await run();
