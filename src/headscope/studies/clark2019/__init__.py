@@ -6,7 +6,7 @@ of a head after what it does, Fig. 6; the sink rate; two lines), and the study d
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -84,28 +84,27 @@ LINES = ("uniform_entropy", "entropy_even")
 MEASURES = (BEHAVIOUR, SINK_RATE)
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """What a head must exceed to be named; the defaults are those of the released notebook."""
-
-    next: float = 0.5
-    previous: float = 0.5
-    broad: float = BROAD_ENTROPY
-    cls: float = 0.6
-    sep: float = 0.6
-    punct: float = 0.6
+# What a head must exceed to be named, as in the released notebook; of several the last counts.
+THRESHOLDS = {
+    "next": 0.5,
+    "previous": 0.5,
+    "broad": BROAD_ENTROPY,
+    "cls": 0.6,
+    "sep": 0.6,
+    "punct": 0.6,
+}
 
 
 def behaviour(
-    measured: Mapping[str, Float[np.ndarray, "layer head"]], thresholds: Thresholds
+    measured: Mapping[str, Float[np.ndarray, "layer head"]], thresholds: Mapping[str, float]
 ) -> np.ndarray:
-    """The label of every head; of several that fit the last one in `Thresholds` wins.
+    """The label of every head; of several that fit the last one of the thresholds wins.
 
     `measured` maps a label to its values; a label without values, or with NaN, names no head.
     """
     shape = next(iter(measured.values())).shape
     labels = np.full(shape, OTHER, dtype="<U16")
-    for name, threshold in vars(thresholds).items():
+    for name, threshold in thresholds.items():
         if name in measured:
             labels[measured[name] > threshold] = name
     return labels
@@ -126,7 +125,7 @@ def derive(result: xr.Dataset) -> xr.Dataset:
     result = result.assign(lines).assign_attrs(attributes)
     if "behaviour" in result:
         return result
-    labels = behaviour(_measured(result), Thresholds(**options["thresholds"]))
+    labels = behaviour(_measured(result), THRESHOLDS | options["thresholds"])
     return name_linguistic(result.assign(behaviour=(("layer", "head"), labels)), options["few"])
 
 
@@ -164,10 +163,10 @@ STUDY = Study(
         Option(
             "thresholds",
             dict[str, float],
-            vars(Thresholds()),
+            THRESHOLDS,
             "what a head must exceed to be named after what it does",
             least=0,
-            choices=tuple(vars(Thresholds())),
+            choices=tuple(THRESHOLDS),
         ),
         Option(
             "sink_threshold",
