@@ -124,7 +124,9 @@ def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
         of=Quantity("×", least=0.0),
     )
     def sink_shrinks(data: Replicates) -> Evidence:
-        """Mean over heads with norms / mean over heads without; needs weights=both."""
+        """Mean over heads with norms / mean over heads without."""
+        if f"{name}_norm" not in data:
+            raise NotMeasured("value norms were not read; --weights both reads them, too")
         raw, norm = (data.at(read, **at).mean(("layer", "head")) for read in (name, f"{name}_norm"))
         given, attended = float(on_all(norm)), float(on_all(raw))
         if attended < FLOOR:

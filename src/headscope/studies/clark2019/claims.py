@@ -457,8 +457,8 @@ def no_head_parses(data: Replicates) -> Evidence:
     documents finds."""
     row = _row(data, ALL)
     words = (
-        f"of all governors; {_name(data, row)} finds {percent(row.accuracy.value)} of the "
-        f"{percent(row.coverage)} it could see, baseline {percent(row.baseline)}"
+        f"of all governors; of the {percent(row.coverage)} that it could see {_name(data, row)} "
+        f"finds {percent(row.accuracy.value)}, baseline {percent(row.baseline)}"
     )
     return Evidence(row.of_all_replicates, words)
 
@@ -650,7 +650,7 @@ def delimiters_mean_nothing(data: Replicates) -> Evidence:
 
 @claim(
     "The head that finds direct objects does so, too.",
-    "8-10: words that are no direct object attend to [SEP]",
+    f"{name_in_paper(7, 9)}: words that are no direct object attend to [SEP]",
     above=CLEAR_NOOP,
     of=DIFFERENCE,
 )
