@@ -41,7 +41,8 @@ from headscope.engine import (  # noqa: E402  # noqa: E402
     read_ahead,
     unpack,
 )
-from headscope.metrics import Ratio, Sums, ratio  # noqa: E402
+from headscope.metrics import Ratio, Sums  # noqa: E402
+from headscope.metrics.metric import DENOMINATOR, NUMERATOR  # noqa: E402
 from headscope.model.inputs.batch import Batch  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402
@@ -127,7 +128,7 @@ def make_batches(setup: Setup, shards: list[Shard], most: int) -> Iterator[Batch
     """The inputs of the study in batches of similar length, on the device."""
     (part,) = STUDY.parts(setup)
     for shard in shards:
-        columns = part.inputs(setup, Excerpt(setup.corpus.read(shard)), shard.start).columns
+        columns = part.kind.make(setup, Excerpt(setup.corpus.read(shard)), shard.start).columns
         for rows in setup.model.buckets(columns.lengths.tolist(), most):
             cut = columns.cut(rows, pad=setup.model.pad, is_causal=True)
             yield cut.to(setup.model.device).batch
@@ -221,7 +222,7 @@ def print_steps(setup: Setup, shard: Shard, device: str) -> None:
     (part,) = STUDY.parts(setup)
     sentences, made, found = setup.corpus.read(shard), [], []
     steps: dict[str, Callable[[], object]] = {
-        "inputs": lambda: made.append(part.inputs(setup, Excerpt(sentences), shard.start)),
+        "inputs": lambda: made.append(part.kind.make(setup, Excerpt(sentences), shard.start)),
         "observe": lambda: found.append(
             observe(setup.model, made[-1].columns, part.metrics, setup.batch_tokens, "auto")
         ),
@@ -251,8 +252,8 @@ def check(options: argparse.Namespace, sentences: list[Sentence]) -> None:
 
 def _difference(left: Sums, right: Sums) -> float:
     values = [
-        sums[ratio.NUMERATOR].sum(0).numpy()
-        / np.where((total := sums[ratio.DENOMINATOR].sum(0).numpy()) > 0, total, np.nan)
+        sums[NUMERATOR].sum(0).numpy()
+        / np.where((total := sums[DENOMINATOR].sum(0).numpy()) > 0, total, np.nan)
         for sums in (left, right)
     ]
     return float(np.nanmax(np.abs(values[0] - values[1])))

@@ -52,7 +52,7 @@ def token_inputs(model: Model, corpus: Corpus) -> list[np.ndarray]:
     """The ids of every input, as the study cuts them."""
     study = find_study("luger2026")
     setup = Setup(model, corpus, study.with_options({"context": CONTEXT}), {}, CONTEXT)
-    columns = study.parts(setup)[0].inputs(setup, Excerpt(list(corpus)), 0).columns
+    columns = study.parts(setup)[0].kind.make(setup, Excerpt(list(corpus)), 0).columns
     return np.split(columns.ids, columns.starts[1:])
 
 
@@ -128,7 +128,7 @@ def run_pass(model: Model, corpus: Corpus) -> None:
     study = find_study("luger2026")
     setup = Setup(model, corpus, study.with_options({"context": CONTEXT}), {}, CPU_TOKENS)
     part = study.parts(setup)[0]
-    made = part.inputs(setup, Excerpt(list(corpus)), 0)
+    made = part.kind.make(setup, Excerpt(list(corpus)), 0)
     observe(model, made.columns, part.metrics, CPU_TOKENS, "auto")
 
 

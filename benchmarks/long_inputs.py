@@ -12,12 +12,13 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import headscope
+from headscope.engine.forward import show_layers
 from headscope.metrics import Axis, Grid, HeadExamples, Metric, Sums, dependencies, labels, spread
 from headscope.metrics.variability import Variability
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.observe import AnnotatedBatch, Layer, show_layers
+from headscope.observe import AnnotatedBatch, Layer
 
 TOKENIZER = Path(headscope.__file__).parent / "model" / "bundled" / "mini-gpt2"
 TAGS, RELATIONS = 17, 45

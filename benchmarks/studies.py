@@ -36,7 +36,7 @@ from benchmarks.headvis import make_inputs
 from benchmarks.long_inputs import TOKENIZER
 from headscope.engine import Setup, default_batch_tokens
 from headscope.engine import stage as stages
-from headscope.engine.part import read_inputs
+from headscope.engine.question import read_inputs
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.studies import find_study

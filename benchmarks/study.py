@@ -69,7 +69,7 @@ def make_batches(model: Model, corpus: Corpus) -> list[Batch]:
     for shard in corpus.shards(SHARD_SENTENCES):
         encoded = [
             example.tokens
-            for example in part.inputs(setup, Excerpt(corpus.read(shard)), shard.start).examples
+            for example in part.kind.make(setup, Excerpt(corpus.read(shard)), shard.start).examples
         ]
         lengths = [len(each) for each in encoded]
         batches += [model.batch(encoded, rows) for rows in buckets(lengths, BATCH_TOKENS)]

@@ -18,9 +18,9 @@ from uuid import uuid4
 
 import headscope as hs
 from headscope.engine import Setup
+from headscope.engine.question import Question
 from headscope.metrics import Metric
 from headscope.studies import find_study
-from headscope.studies.question import Question
 from headscope.studies.study import Study
 
 ROOT = Path(hs.__file__).parent
@@ -99,11 +99,12 @@ CALLS = {"load": watch_load, "trace": watch_trace, "read_corpus": watch_reading}
 
 
 def with_one_metric(study: Study) -> Study:
-    """The study without all that follows from other metrics."""
+    """The study with one metric of one question, without all that follows from others."""
     first = study.inputs[0]
+    (asked,) = [question for question in first.questions if ONE in question.measures]
 
     def one_metric(setup: Setup) -> list[Metric]:
-        return [metric for metric in first.metrics(setup) if metric.name == ONE]
+        return [metric for metric in asked.make(setup) if metric.name == ONE]
 
     return replace(
         study,

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from headscope.engine import forward
 from headscope.errors import CaptureError
 from headscope.model.capture import modes
 from headscope.model.capture.modes import AttentionPath
@@ -20,8 +21,6 @@ from headscope.observe import (
     Example,
     Layer,
     PackedLayer,
-    show,
-    show_layers,
 )
 from tests.contracts.families import FAMILIES, loaded
 from tests.references.random_attention import sums_of
@@ -78,7 +77,7 @@ class Inputs:
     @cached_property
     def wanted(self) -> list[Whole]:
         layers: list[Layer] = []
-        show_layers(self.model, self.batch, self.annotated, "dense", layers.append)
+        forward.show_layers(self.model, self.batch, self.annotated, "dense", layers.append)
         return [Whole(layer) for layer in layers if isinstance(layer, BlockLayer)]
 
 
@@ -121,7 +120,7 @@ def test_sums_equal_those_of_whole_matrices(
     given = inputs_of(name)
     if way not in given.model.modes:
         with pytest.raises(CaptureError, match="cannot be computed by"):
-            show_layers(given.model, given.batch, given.annotated, way, lambda _: None)
+            forward.show_layers(given.model, given.batch, given.annotated, way, lambda _: None)
         return
     wanted = given.wanted
     found: list[Layer] = []
@@ -130,7 +129,7 @@ def test_sums_equal_those_of_whole_matrices(
         same_layer(layer, wanted[layer.index])
         found.append(layer)
 
-    show_layers(given.model, given.batch, given.annotated, way, compare)
+    forward.show_layers(given.model, given.batch, given.annotated, way, compare)
     assert len(found) == len(wanted)
 
 
@@ -168,11 +167,11 @@ def test_texts_laid_end_to_end_have_the_sums_of_whole_matrices(
         assert not model.lays_end_to_end
         return
     monkeypatch.setattr(modes, "takes", lambda query, value: True)
-    monkeypatch.setattr(show, "is_packed", lambda model: True)
+    monkeypatch.setattr(forward, "is_packed", lambda model: True)
     monkeypatch.delitem(vars(model), "lays_end_to_end", raising=False)
     assert model.lays_end_to_end == (name not in NOT_END_TO_END)
     found: list[Layer] = []
-    show_layers(model, given.batch, given.annotated, "fused", found.append)
+    forward.show_layers(model, given.batch, given.annotated, "fused", found.append)
     for layer in found:
         assert not model.lays_end_to_end or isinstance(layer, PackedLayer)
         same_layer(layer, given.wanted[layer.index])

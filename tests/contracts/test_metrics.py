@@ -74,7 +74,7 @@ def parts(study: str, kind: str) -> list[ReadTogether]:
     setup = Setup(MODELS[kind](), corpus, options, declared.labels(corpus), BATCH_TOKENS)
     read: list[ReadTogether] = []
     for part in declared.parts(setup):
-        examples = part.inputs(setup, Excerpt(list(corpus)), 0).examples
+        examples = part.kind.make(setup, Excerpt(list(corpus)), 0).examples
         read.append(ReadTogether(setup, tuple(examples), part.metrics))
     return read
 

@@ -7,7 +7,7 @@ import torch
 
 from headscope.engine import Setup, forward
 from headscope.model.capture import modes
-from headscope.observe import Cut, packing_of, show
+from headscope.observe import Cut, packing_of
 from headscope.studies import find_study
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
@@ -32,10 +32,10 @@ def test_a_shard_far_away_gives_the_sums_of_one_at_hand(
     setup = Setup(MODELS[kind](), corpus, study.with_options({}), study.labels(corpus), TOKENS)
     (part,) = study.parts(setup)
     metrics = [metric for metric in part.metrics if not metric.needs_matrices]
-    columns = part.inputs(setup, Excerpt(list(corpus)), 0).columns
+    columns = part.kind.make(setup, Excerpt(list(corpus)), 0).columns
     monkeypatch.setattr(modes, "takes", lambda query, value: True)
     near = forward.observe(setup.model, columns, metrics, TOKENS, "fused")
-    monkeypatch.setattr(show, "is_packed", lambda model: True)
+    monkeypatch.setattr(forward, "is_packed", lambda model: True)
     monkeypatch.setattr(Cut, "to", send)
     far = forward.observe(setup.model, columns, metrics, TOKENS, "fused")
     for name, sums in near.items():

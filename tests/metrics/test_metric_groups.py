@@ -215,7 +215,7 @@ def test_documents_are_the_units_where_there_are_eight_of_them() -> None:
     groups = [setup.group(each, number) for number, each in enumerate(setup.corpus)]
     assert groups == [replicates.group_of(f"d{number // 10}") for number in range(80)]
     (part,) = find_study("vig2019").parts(setup)
-    columns = part.inputs(setup, Excerpt(list(setup.corpus)), 0).columns
+    columns = part.kind.make(setup, Excerpt(list(setup.corpus)), 0).columns
     assert columns.groups.tolist() == [groups[number] for number in columns.numbers]
 
 

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli import app
+from headscope.engine.forward import check_reading
 from headscope.errors import RunError
 from headscope.model.writes import norm_weighted, value_norms
-from headscope.observe import check_reading
 from headscope.text.corpus import Corpus
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
 

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from headscope.engine.forward import choose_path
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture import modes
 from headscope.model.capture.gpu.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
-from headscope.observe import AnnotatedBatch, BlockLayer, PackedLayer, choose_path, pack_layer
+from headscope.observe import AnnotatedBatch, BlockLayer, PackedLayer, pack_layer
 from tests.references.float64_models import tiny_bert, tiny_gpt2
 from tests.references.random_attention import (
     make_batch,

@@ -8,13 +8,13 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.engine import Inputs, Setup, Stage
+from headscope.engine.question import InputKind, Question
 from headscope.errors import RunError
 from headscope.files import write_text
 from headscope.metrics import Metric, Ratio, Terms
 from headscope.observe import Example, Layer
 from headscope.results.measure import Measure
 from headscope.studies.option import Option
-from headscope.studies.question import InputKind, Question
 from headscope.studies.study import Study
 from headscope.text.sentence import Sentence
 from tests.references.small_works import Add

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.engine.forward import rebuild_rows
 from headscope.model.attention import TextAttention
-from headscope.observe import AnnotatedBatch, BlockLayer, Layer, rebuild_rows
+from headscope.observe import AnnotatedBatch, BlockLayer, Layer
 from headscope.results.replicates import GROUPS
 
 TAGS = ("ADJ", "NOUN", "VERB")

@@ -6,8 +6,7 @@ import xarray as xr
 
 from headscope.head import Head
 from headscope.metrics.importance import MEAN_REPLACEMENT
-from headscope.metrics.metric import GROUP, Axis, label
-from headscope.metrics.ratio import ratio_variables
+from headscope.metrics.metric import GROUP, Axis, label, ratio_variables
 from headscope.portrait.cost import MEASURES
 from headscope.results.cost import PLACES, WHERE, cost_sentence
 from headscope.results.measure import attach

@@ -11,7 +11,7 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import stage as stages
 from headscope.engine.measure import MeasureShards
-from headscope.engine.part import read_inputs
+from headscope.engine.question import read_inputs
 from headscope.engine.setup import Setup
 from headscope.model.inputs.batch import probe_batch
 from headscope.model.model import Model

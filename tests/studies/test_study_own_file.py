@@ -31,7 +31,7 @@ import xarray as xr
 
 from headscope.metrics.metric import Metric
 from headscope.results.measure import Baseline, Measure
-from headscope.studies.question import InputKind, Question
+from headscope.engine.question import InputKind, Question
 from headscope.studies.shared.sentences import sentence_inputs
 from headscope.studies.study import Study
 

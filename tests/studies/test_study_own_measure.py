@@ -15,9 +15,9 @@ from tests.references.tiny_models import causal_model, treebank
 OWN = """
 import xarray as xr
 
-from headscope.metrics.ratio import Ratio
+from headscope.metrics.metric import Ratio
 from headscope.results.measure import Baseline, Measure
-from headscope.studies.question import InputKind, Question
+from headscope.engine.question import InputKind, Question
 from headscope.studies.shared.sentences import sentence_inputs
 from headscope.studies.study import Study
 

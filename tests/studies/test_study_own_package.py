@@ -24,7 +24,7 @@ from tests.references.tiny_models import causal_model, treebank
 METRIC = '''
 """How sure a head is: the mean of each row's largest weight."""
 
-from headscope.metrics.ratio import Ratio, Terms
+from headscope.metrics.metric import Ratio, Terms
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure
 
@@ -58,7 +58,7 @@ import numpy as np
 
 from headscope.engine.stage import Stage
 from headscope.results.measure import Measure
-from headscope.studies.question import InputKind, Question
+from headscope.engine.question import InputKind, Question
 from headscope.studies.shared.sentences import sentence_inputs
 from headscope.studies.study import Study
 from sure_study.claims import CLAIMS

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 import headscope as hs
+from headscope.engine.forward import show_layers
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
-from headscope.observe import Columns, Example, Layer, separation, show_layers
+from headscope.observe import Columns, Example, Layer, separation
 
 LIMIT = 1e-5
 WAYS: tuple[AttentionPath, ...] = ("rows", "fused")

@@ -20,11 +20,11 @@ from headscope.engine.measure import (
     Counts,
     Measuring,
     pack,
+    read_ahead,
     shards_of_documents,
     unpack,
 )
-from headscope.engine.part import Inputs, Part
-from headscope.engine.prepare import read_ahead
+from headscope.engine.question import Inputs, Part
 from headscope.engine.run import RunFolder, lock_run
 from headscope.engine.setup import Setup
 from headscope.engine.stage import Stage

@@ -19,8 +19,8 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.engine.forward import Allowance
-from headscope.engine.part import Inputs
+from headscope.engine.forward import Allowance, choose_path, show_layers
+from headscope.engine.question import Inputs
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
@@ -28,9 +28,8 @@ from headscope.metrics.examples import EXAMPLE_PEAK
 from headscope.model.attention import send
 from headscope.model.capture.dense import Observer
 from headscope.model.loading.network import evaluating
-from headscope.observe.inputs import NO_LABEL, Cut, Example
+from headscope.observe.batch import NO_LABEL, Cut, Example
 from headscope.observe.layer import Layer
-from headscope.observe.show import choose_path, show_layers
 from headscope.results.records import (
     EXAMPLES,
     INPUTS,
@@ -46,6 +45,14 @@ PER_ROW, LEAST = 8, 0.005  # weights of a row that are kept, and how large they 
 INPUTS_AT_ONCE = 256  # of a group of rows
 LONGEST = 2**16  # tokens of an input whose places fit into the files
 LABELS = {"tags": "tag", "relations": "deprel"}  # columns of the file, labels of tokens
+# What is kept of an example: its surest pair, how many weights, and their queries and keys.
+KINDS = {
+    "pairs": np.uint16,
+    "counts": np.int64,
+    "query": np.uint16,
+    "key": np.uint16,
+    "weight": np.float32,
+}
 
 Block = tuple[int, ...]  # numbers of inputs
 InputsAgain = Callable[[Setup, Sequence[int]], Inputs]
@@ -234,10 +241,14 @@ class Look(ModelWork[Block]):
 
 @dataclass
 class ExampleTable:
-    """Weights seen so far of single heads on single inputs."""
+    """Weights seen so far of single heads on single inputs.
+
+    They lie in a few buffers that grow: thousands of small arrays among the large ones that come
+    and go would keep the memory of these from being used again.
+    """
 
     places: list[tuple[int, int, int]] = field(default_factory=list)  # layer, head, input
-    parts: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
+    columns: dict[str, bytearray] = field(default_factory=lambda: defaultdict(bytearray))
 
     def add(
         self,
@@ -247,19 +258,18 @@ class ExampleTable:
     ) -> None:
         """Add the largest pairs and the weights of one layer; `sparse` is in order of examples."""
         example, query, key, weight = sparse.cpu().numpy()
+        counts = np.bincount(example.astype(int), minlength=len(places))
+        of_layer = (pairs.cpu().numpy(), counts, query, key, weight)
         self.places += places
-        self.parts["pairs"].append(pairs.cpu().numpy().astype(np.uint16))
-        self.parts["counts"].append(np.bincount(example.astype(int), minlength=len(places)))
-        self.parts["query"].append(query.astype(np.uint16))
-        self.parts["key"].append(key.astype(np.uint16))
-        self.parts["weight"].append(weight.astype(np.float32))
+        for (name, kind), values in zip(KINDS.items(), of_layer, strict=True):
+            self.columns[name] += values.astype(kind).tobytes()
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays: the weights of all examples one behind the other."""
         if not self.places:
             return {"places": np.zeros((0, 3), np.int64)}
-        arrays = {name: np.concatenate(parts) for name, parts in self.parts.items()}
-        arrays["stops"] = np.cumsum(arrays.pop("counts"))
+        arrays = {name: np.frombuffer(self.columns[name], kind) for name, kind in KINDS.items()}
+        arrays |= {"pairs": arrays["pairs"].reshape(-1, 2), "stops": arrays.pop("counts").cumsum()}
         return {"places": np.array(self.places), **arrays}
 
 

@@ -4,42 +4,49 @@
 shard ─► sentences ─► inputs of every part ─► sums of its metrics ─► shards/00000.npz
 all shards, in their order ─► merged sums ─► variables of the result
 ```
+
+Ahead of a GPU a DataLoader makes the inputs: reading, tokenizing and aligning take longer than a
+GPU takes for the same sentences. Its processes are forked before the first batch: they have the
+corpus and the tokenizer already, and never touch the GPU.
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from multiprocessing import get_all_start_methods
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 import xarray as xr
+from torch.utils.data import DataLoader, Dataset
 
 from headscope.engine.forward import observe
-from headscope.engine.part import Inputs, Part, read_inputs
-from headscope.engine.prepare import explain_dead_readers, read_ahead
+from headscope.engine.question import Inputs, Part, read_inputs
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
-from headscope.errors import RunError
+from headscope.errors import HeadscopeError, RunError
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.metrics.metric import Metric, Sums, Variables
 from headscope.model.model import Model
+from headscope.observe.batch import Examples
 from headscope.results import dataset
 from headscope.text.alignment import SEVERAL
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
-from headscope.workers import LocalPool, Pool, Work, use_threads
+from headscope.workers import LocalEngine, Pool, Work, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
-SHARD_OF_DOCUMENTS_CUDA = (
-    1024  # a sentence may be a document, and several readers are to share them
-)
+SHARD_OF_DOCUMENTS_CUDA = 1024  # a sentence may be a document; several readers share them
 LONGEST = 16  # shards' worth of sentences after which even a document is cut
 SUMS, COUNTS = "sums", "counts"  # in the file of a shard
+MAX_READERS = 8  # processes; together they prepare more than one GPU takes
 REMEDY = "see docs/studies.md for what each reason means"
 
 
@@ -92,7 +99,7 @@ class MeasureShards(Stage[Shard]):
         self, work: Work[Shard, bytes], pieces: Sequence[Shard], pool: Pool
     ) -> Iterator[tuple[Shard, bytes]]:
         """The sums of every shard; other processes read ahead of a GPU of this machine."""
-        if isinstance(work, Measuring) and work.needs_gpu and isinstance(pool, LocalPool):
+        if isinstance(work, Measuring) and work.needs_gpu and isinstance(pool, LocalEngine):
             return work.run_ahead(pieces)
         return pool.run(work, pieces)
 
@@ -151,7 +158,7 @@ class Measuring(ModelWork[Shard]):
         counts = Counts()
         for part, inputs in zip(self.parts, inputs_of_parts, strict=True):
             counts += Counts(skipped=inputs.skipped, words=inputs.words)
-            if part.of_corpus:
+            if part.kind.of_corpus:
                 counts += Counts(len(inputs.examples), int(inputs.columns.lengths.sum()))
             sums |= observe(
                 setup.model,
@@ -218,3 +225,72 @@ def _attributes(counts: Counts) -> dict[str, Any]:
     if SEVERAL in counts.words:  # the whole study reads words in one way
         attributes["shared_tokens"] = counts.words[SEVERAL]  # tokens that cover several words
     return attributes
+
+
+def read_ahead(
+    setup: Setup, parts: tuple[Part, ...], shards: Sequence[Shard]
+) -> Iterator[list[Inputs]]:
+    """The inputs of every shard, in order; the next ones are made meanwhile by other processes."""
+    readers = min(MAX_READERS, len(shards), (os.cpu_count() or 1) - 1)
+    if "fork" not in get_all_start_methods():  # Windows
+        readers = 0
+    loader: DataLoader[Any] = DataLoader(
+        _Shards(setup, parts, shards),
+        batch_size=None,
+        num_workers=readers,
+        prefetch_factor=1 if readers else None,
+        multiprocessing_context="fork" if readers else None,
+        collate_fn=_unchanged,
+        worker_init_fn=_use_one_thread,
+        generator=torch.Generator(),  # leaves the numbers that torch draws elsewhere as they are
+    )
+    for inputs in loader:
+        if isinstance(inputs, HeadscopeError):
+            raise inputs
+        yield inputs
+
+
+@contextmanager
+def explain_dead_readers() -> Iterator[None]:
+    """A reader that dies is reported while anything is done in this process, as a RunError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        raise RunError(
+            "A process that prepared inputs died; if memory was short, free some, and run the same "
+            "command again to go on."
+        ) from error
+
+
+class _Shards(Dataset[list[Inputs] | HeadscopeError]):
+    """The inputs of each shard as they are sent through a pipe: flat arrays, no examples."""
+
+    def __init__(self, setup: Setup, parts: tuple[Part, ...], shards: Sequence[Shard]) -> None:
+        self._setup = setup
+        self._parts = parts
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def __getitem__(self, index: int) -> list[Inputs] | HeadscopeError:
+        try:
+            inputs = read_inputs(self._setup, self._parts, self._shards[index])
+        except HeadscopeError as error:
+            return error  # raised by a DataLoader, it would be a traceback in words
+        return [replace(part, examples=Examples(part.columns, _refuse)) for part in inputs]
+
+
+def _unchanged(inputs: Any) -> Any:
+    return inputs
+
+
+def _use_one_thread(_: int) -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not survive the fork
+    torch.set_num_threads(1)  # nor do torch's
+
+
+def _refuse(row: int) -> NoReturn:
+    raise NotImplementedError("Single examples stay in the process that made them.")

@@ -13,9 +13,9 @@ from headscope.text.corpus import count_documents
 from headscope.workers import Piece, use_threads
 
 if TYPE_CHECKING:
+    from headscope.engine.forward import PathChoice
     from headscope.model.model import Model
     from headscope.model.writes import Reading
-    from headscope.observe.show import PathChoice
     from headscope.text.alignment import Sharing
     from headscope.text.corpus import Corpus
     from headscope.text.sentence import Sentence

@@ -13,8 +13,18 @@ from headscope.metrics.examples import (
     part_bins,
 )
 from headscope.metrics.hashing import seeded_hash
-from headscope.metrics.metric import Axis, Grid, Metric, Sums, Variables
-from headscope.metrics.ratio import Ratio, Terms, add_by_group, even_of, sum_by_group
+from headscope.metrics.metric import (
+    Axis,
+    Grid,
+    Metric,
+    Ratio,
+    Sums,
+    Terms,
+    Variables,
+    add_by_group,
+    even_of,
+    sum_by_group,
+)
 from headscope.metrics.top_tokens import TopTokens, largest
 
 __all__ = [

@@ -9,8 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headscope.metrics.gradient import outside_inference
-from headscope.metrics.metric import GROUP, Axis, Grid, Metric, Sums, Variables, group_zeros, label
-from headscope.metrics.ratio import add_by_group, ratio_variables
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    add_by_group,
+    group_zeros,
+    label,
+    ratio_variables,
+)
 from headscope.model.why import SIDES, compose
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure

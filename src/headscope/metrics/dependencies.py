@@ -25,25 +25,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics.metric import (
+    EVEN,
     GROUP,
     Axis,
     Grid,
     Metric,
-    Sums,
-    Variables,
-    group_zeros,
-    label,
-)
-from headscope.metrics.ratio import (
-    EVEN,
-    KOBAYASHI,
-    WEIGHTED,
     Ratio,
+    Sums,
     Terms,
     TextRatio,
     TextTerms,
+    Variables,
     add_by_group,
-    by_norms,
+    group_zeros,
+    label,
+    norm_of,
     ratio_variables,
 )
 from headscope.observe.batch import (
@@ -55,8 +51,7 @@ from headscope.observe.batch import (
     pairs_of_queries,
     related_pairs,
 )
-from headscope.observe.block import sum_by_text
-from headscope.observe.layer import Layer, even_layer
+from headscope.observe.layer import Layer, even_layer, sum_by_text
 from headscope.observe.offsets import keys_by_offset, place_of
 from headscope.results.measure import Baseline, Measure
 from headscope.results.replicates import GROUPS
@@ -81,18 +76,7 @@ DEPENDENCY_ALIGNMENT = Measure(
         Baseline("dependency_baseline", "share of pairs"),
     ),
 )
-DEPENDENCY_ALIGNMENT_NORM = Measure(
-    "dependency_alignment_norm",
-    title="Dependency alignment by value norms",
-    meaning="Share of what is taken between the words of one dependency arc.",
-    formula=f"the one of dependency_alignment {WEIGHTED}",
-    reference=KOBAYASHI,
-    range="0 to 1; either is the sum of the other two",
-    cost="none beyond null_share_norm",
-    more="follows dependency arcs more",
-    axes={"form": "Form"},
-    baselines=(Baseline("dependency_alignment_even", EVEN),),
-)
+DEPENDENCY_ALIGNMENT_NORM = norm_of(DEPENDENCY_ALIGNMENT)
 DEPENDENCY_BASELINE = Measure(
     "dependency_baseline",
     title="Share of related pairs",
@@ -172,11 +156,6 @@ def baseline_terms(batch: AnnotatedBatch, with_self: bool) -> TextTerms:
 def dependency_alignment(grid: Grid) -> Ratio:
     """Share of attention between related tokens, by who is the parent."""
     return Ratio(DEPENDENCY_ALIGNMENT, grid, alignment_terms, FORM)
-
-
-def dependency_alignment_norm(grid: Grid) -> Ratio:
-    """Share taken between related tokens, by who is the parent."""
-    return by_norms(dependency_alignment(grid), DEPENDENCY_ALIGNMENT_NORM)
 
 
 def dependency_baseline() -> TextRatio:

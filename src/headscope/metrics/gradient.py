@@ -18,8 +18,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import CaptureError
-from headscope.metrics.metric import Axis, Grid, Metric, Sums, Variables
-from headscope.metrics.ratio import add_terms, head_sums, head_variables, where_known
+from headscope.metrics.metric import (
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    add_terms,
+    head_sums,
+    head_variables,
+    where_known,
+)
 from headscope.metrics.surface import CLS, PUNCT, SEP, has_label
 from headscope.model.attention import LayerAttention
 from headscope.model.inputs.batch import Batch

@@ -24,8 +24,17 @@ from headscope.metrics.gradient import (
     outside_inference,
     why_no_gradient,
 )
-from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
-from headscope.metrics.ratio import add_by_group, ratio_variables
+from headscope.metrics.metric import (
+    GROUP,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    add_by_group,
+    group_zeros,
+    label,
+    ratio_variables,
+)
 from headscope.metrics.surface import CLS, SEP
 from headscope.model.capture.changes import repeat, why_no_change
 from headscope.observe.batch import AnnotatedBatch

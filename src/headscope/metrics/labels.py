@@ -4,8 +4,7 @@ A tag belongs to a word and is copied to each of its pieces. Each share stands n
 label occurs among the tokens, and to what a head would give it that spread its attention evenly.
 """
 
-from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import EVEN, Ratio, Terms, TextRatio, TextTerms
+from headscope.metrics.metric import EVEN, Axis, Grid, Ratio, Terms, TextRatio, TextTerms
 from headscope.observe.batch import AnnotatedBatch, sum_by_label
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure

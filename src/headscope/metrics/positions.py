@@ -31,21 +31,19 @@ from torch.nn.functional import pad
 
 from headscope.metrics import spread
 from headscope.metrics.metric import (
+    EVEN,
     GROUP,
     Axis,
     Grid,
     Metric,
-    Sums,
-    Variables,
-    group_zeros,
-    label,
-)
-from headscope.metrics.ratio import (
-    EVEN,
     Ratio,
+    Sums,
     Terms,
+    Variables,
     add_by_group,
     contributions_of,
+    group_zeros,
+    label,
     pooled_variables,
 )
 from headscope.metrics.surface import SINK_THRESHOLD

@@ -38,9 +38,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.metric import EVEN, Axis, Grid, Ratio, Terms, Values, document_mean
 from headscope.metrics.positions import HEADVIS
-from headscope.metrics.ratio import EVEN, Ratio, Terms, Values, document_mean
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure

@@ -9,15 +9,15 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from headscope.metrics.metric import Axis, Grid, Variables, label
-from headscope.metrics.ratio import (
+from headscope.metrics.metric import (
     EVEN,
-    KOBAYASHI,
-    WEIGHTED,
-    WEIGHTED_COST,
+    Axis,
+    Grid,
     Ratio,
     Terms,
-    by_norms,
+    Variables,
+    label,
+    norm_of,
 )
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure
@@ -67,16 +67,7 @@ NULL_SHARE_ALL_QUERIES = Measure(
     cost="n², one sum of the weights",
     more="puts more of its attention on null tokens",
 )
-NULL_SHARE_NORM = Measure(
-    "null_share_norm",
-    title="Null attention by value norms",
-    meaning="Share of what is taken from the first token or the delimiters.",
-    formula=f"the one of null_share {WEIGHTED}",
-    reference=KOBAYASHI,
-    cost=WEIGHTED_COST,
-    more="takes more from null tokens",
-    baselines=(Baseline("null_share_even", EVEN),),
-)
+NULL_SHARE_NORM = norm_of(NULL_SHARE)
 CORRELATION = Measure(
     "correlation",
     title="Correlation over heads",
@@ -137,11 +128,6 @@ def null_terms_of_all_queries(layer: Layer) -> Terms:
 def null_share(grid: Grid) -> Ratio:
     """Share of attention on null tokens, from the other tokens."""
     return Ratio(NULL_SHARE, grid, null_terms)
-
-
-def null_share_norm(grid: Grid) -> Ratio:
-    """Share taken from null tokens, by the other tokens."""
-    return by_norms(null_share(grid), NULL_SHARE_NORM)
 
 
 def null_share_of_all_queries(grid: Grid) -> Ratio:

@@ -17,8 +17,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
-from headscope.metrics.ratio import add_by_group, pooled_variables, ratio_variables
+from headscope.metrics.metric import (
+    GROUP,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    add_by_group,
+    group_zeros,
+    label,
+    pooled_variables,
+    ratio_variables,
+)
 from headscope.model.attention import LayerAttention, widen
 from headscope.model.writes import Readout, output_part, require_readout
 from headscope.observe.batch import AnnotatedBatch

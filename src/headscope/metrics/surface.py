@@ -10,18 +10,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import (
+from headscope.metrics.metric import (
     EVEN,
-    KOBAYASHI,
-    WEIGHTED,
-    WEIGHTED_COST,
+    Axis,
+    Grid,
     Ratio,
     TextRatio,
     TextTerms,
     Values,
-    by_norms,
     document_mean,
+    norm_of,
 )
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
 from headscope.observe.layer import Layer
@@ -53,17 +51,7 @@ SPECIAL_SHARE = Measure(
     axes={"special": "Token"},
     baselines=(Baseline("special_share_even", EVEN),),
 )
-SPECIAL_SHARE_NORM = Measure(
-    "special_share_norm",
-    title="Special tokens by what they give",
-    meaning="Share of what is taken from [CLS], [SEP] or punctuation.",
-    formula=f"the one of special_share {WEIGHTED}",
-    reference=KOBAYASHI,
-    cost=WEIGHTED_COST,
-    more="takes more from these tokens",
-    axes={"special": "Token"},
-    baselines=(Baseline("special_share_even", EVEN),),
-)
+SPECIAL_SHARE_NORM = norm_of(SPECIAL_SHARE)
 SEP_TO_SEP = Measure(
     "sep_to_sep",
     title="[SEP] to [SEP]",
@@ -178,11 +166,6 @@ def special_shares(grid: Grid, absent: Collection[str] = ()) -> Ratio:
         return shares.masked_fill(missing.to(shares.device), torch.nan)
 
     return document_mean(SPECIAL_SHARE, grid, values, Axis("special", SPECIAL))
-
-
-def special_shares_norm(grid: Grid, absent: Collection[str] = ()) -> Ratio:
-    """Share taken from [CLS], [SEP] and punctuation."""
-    return by_norms(special_shares(grid, absent), SPECIAL_SHARE_NORM)
 
 
 def sep_to_sep(grid: Grid) -> Ratio:

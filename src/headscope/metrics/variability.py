@@ -15,8 +15,16 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from headscope.metrics.hashing import seeded_hash
-from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import (
+    GROUP,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    label,
+    ratio_variables,
+    sum_by_group,
+)
 from headscope.model.attention import send
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer

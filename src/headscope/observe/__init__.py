@@ -1,9 +1,16 @@
 """What a metric sees: batches of annotated inputs and the attention of one layer."""
 
-from headscope.observe.batch import FORMS, SPECIAL, AnnotatedBatch, packing_of
-from headscope.observe.block import separation, sum_segments
-from headscope.observe.inputs import NO_LABEL, Columns, Cut, Example
-from headscope.observe.layer import BlockLayer, Layer, even_layer
+from headscope.observe.batch import (
+    FORMS,
+    NO_LABEL,
+    SPECIAL,
+    AnnotatedBatch,
+    Columns,
+    Cut,
+    Example,
+    packing_of,
+)
+from headscope.observe.layer import BlockLayer, Layer, even_layer, separation, sum_segments
 from headscope.observe.packed import (
     PackedLayer,
     pack_layer,
@@ -11,7 +18,6 @@ from headscope.observe.packed import (
     sum_offsets_plainly,
     weigh_pairs,
 )
-from headscope.observe.show import check_reading, choose_path, rebuild_rows, show_layers
 
 __all__ = [
     "FORMS",
@@ -24,14 +30,10 @@ __all__ = [
     "Example",
     "Layer",
     "PackedLayer",
-    "check_reading",
-    "choose_path",
     "even_layer",
     "pack_layer",
     "packing_of",
-    "rebuild_rows",
     "separation",
-    "show_layers",
     "sum_keys_plainly",
     "sum_offsets_plainly",
     "sum_segments",

@@ -24,14 +24,15 @@ from headscope.model.attention import PackedAttention, Packing, widen
 from headscope.model.capture.gpu.packed import visible
 from headscope.model.capture.modes import block_rows
 from headscope.observe.batch import AnnotatedBatch, packing_of, related_pairs
-from headscope.observe.block import (
+from headscope.observe.layer import (
+    Layer,
+    LayerSums,
     at_least,
     counted_rows,
     renormalised_entropy,
     sum_by_text,
     sum_segments,
 )
-from headscope.observe.layer import Layer, LayerSums
 from headscope.observe.offsets import near_offsets
 
 PAIRS_AT_A_TIME = 2**20

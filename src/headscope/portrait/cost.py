@@ -22,8 +22,7 @@ from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import Head
 from headscope.metrics.gradient import MASKED_SHARE, choose_masked, hide, token_losses
 from headscope.metrics.importance import MEAN_REPLACEMENT, why_no_importance
-from headscope.metrics.metric import GROUP, Axis, label
-from headscope.metrics.ratio import ratio_variables
+from headscope.metrics.metric import GROUP, Axis, label, ratio_variables
 from headscope.model.capture.changes import repeat
 from headscope.model.inputs.batch import Batch
 from headscope.portrait.facts import Marked, all_facts

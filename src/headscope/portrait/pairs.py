@@ -19,12 +19,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headscope.engine.forward import choose_path, show_layers
 from headscope.model.loading.network import evaluating
 from headscope.model.model import Model
 from headscope.model.writes import Reading
-from headscope.observe.inputs import Columns, Example
+from headscope.observe.batch import Columns, Example
 from headscope.observe.layer import Layer
-from headscope.observe.show import choose_path, show_layers
 from headscope.portrait.fit import Design
 from headscope.portrait.tables import FREQUENCIES, NONE, OTHER, Look, Vocabulary
 from headscope.portrait.texts import Text

@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from headscope.engine.question import say_left_out
 from headscope.reports.exemplars import Group
 from headscope.reports.measures import ShownMeasure, write_published
 from headscope.reports.tables import ShownTable, show_table
@@ -28,7 +29,6 @@ from headscope.results.measure import measure_of
 from headscope.results.run import Run
 from headscope.results.statements import JudgedClaim, tally
 from headscope.results.tables import tabulate
-from headscope.studies.question import say_left_out
 from headscope.studies.study import Figure, Study
 from headscope.theme import INK, PAGE, ROLES, role_variable
 from headscope.wording import counted, model_title

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from headscope.engine.measure import shards_of_documents
-from headscope.engine.part import Part
+from headscope.engine.question import InputKind, MakeInputs, Question, Reach
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
@@ -30,7 +30,6 @@ from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
-from headscope.studies.question import MakeInputs, Question, Reach
 from headscope.studies.shared import syntax
 from headscope.studies.study import Study
 
@@ -153,11 +152,11 @@ def importance(inputs: MakeInputs, reach: Reach | None = None) -> Question:
         if not setup.options["importance"]:
             return ()
         share = setup.options.get("masked_share", MASKED_SHARE)
-        part = Part(inputs, (), reach=reach)
+        kind = InputKind(inputs, (), reach=reach)
 
         @cache
         def means() -> "Means":
-            return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
+            return mean_outputs(setup.model, _batches(setup, kind), setup.seed, share)
 
         return (HeadImportance(setup.grid, means, setup.seed, share),)
 
@@ -169,12 +168,12 @@ def why_importance_is_missing(setup: Setup) -> str | None:
     return why_no_importance(setup.model) if setup.options["importance"] else None
 
 
-def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
+def _batches(setup: Setup, kind: InputKind) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
     """All inputs of the corpus, as the engine makes its batches."""
     model = setup.model
     corpus, is_whole = setup.corpus, setup.context is not None
     for shard in shards_of_documents(corpus, SHARD) if is_whole else corpus.shards(SHARD):
-        columns = part.read(setup, shard, setup.corpus.read(shard)).columns
+        columns = kind.read(setup, shard, setup.corpus.read(shard)).columns
         for rows in model.buckets(columns.lengths.tolist(), setup.batch_tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal).to(model.device)
             yield cut.batch, cut.annotated

@@ -11,8 +11,15 @@ from typing import Any
 import torch
 import xarray as xr
 
-from headscope.engine.forward import default_batch_tokens
+from headscope.engine.forward import (
+    DENSE_TOKENS,
+    check_attention,
+    check_reading,
+    default_batch_tokens,
+    long_path,
+)
 from headscope.engine.measure import shard_sentences
+from headscope.engine.question import say_left_out
 from headscope.engine.run import THREADS, RunFolder, lock_run, open_run
 from headscope.engine.setup import Setup
 from headscope.engine.stage import run_stage, run_stages
@@ -23,7 +30,6 @@ from headscope.model.inputs.labels import marks_word_pieces
 from headscope.model.loading.load import load
 from headscope.model.loading.source import find_source
 from headscope.model.model import Model
-from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
 from headscope.results import dataset
 from headscope.results.dataset import check_result, without_stack
 from headscope.results.measure import attach
@@ -33,7 +39,6 @@ from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
 from headscope.studies.draw import count_copies, pick_documents
 from headscope.studies.option import Option, say_copies
-from headscope.studies.question import say_left_out
 from headscope.studies.study import Study
 from headscope.studies.untrained import ATTRIBUTE as UNTRAINED
 from headscope.text.corpus import Corpus, count_documents

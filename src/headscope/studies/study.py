@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from headscope.engine.measure import REMEDY, MeasureShards, metrics_of
-from headscope.engine.part import Part
+from headscope.engine.question import InputKind, Part, find_left_out, make_parts, parts_of
 from headscope.engine.setup import Setup
 from headscope.engine.stage import Stage
 from headscope.errors import RunError
@@ -21,7 +21,6 @@ from headscope.results.measure import Measure, Published
 from headscope.results.statements import Choice, Tabulation
 from headscope.studies.draw import draw_sentences
 from headscope.studies.option import Option
-from headscope.studies.question import InputKind, find_left_out, make_parts, parts_of
 from headscope.studies.untrained import UNTRAINED, UntrainedNetworks
 from headscope.text.corpus import Corpus
 from headscope.text.readers.lines import Layout

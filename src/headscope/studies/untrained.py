@@ -13,7 +13,7 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.engine.measure import MeasureShards, Measuring
-from headscope.engine.part import Part
+from headscope.engine.question import Part
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.model.untrained import untrained, why_no_untrained

@@ -79,18 +79,13 @@ def find_engine(name: str, *, address: str | None = None, workers: int | None = 
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """The engine that needs no other process."""
+    """This process as the only worker, with one piece at a time."""
 
     name: str = "local"
 
     def open(self) -> AbstractContextManager[Pool]:
-        """This process."""
-        return nullcontext(LocalPool())
-
-
-@dataclass(frozen=True)
-class LocalPool:
-    """This process as the only worker, with one piece at a time."""
+        """Nothing has to be connected."""
+        return nullcontext(self)
 
     def share(self, threads: int, *, needs_gpu: bool) -> int:
         """All threads: nothing else runs."""

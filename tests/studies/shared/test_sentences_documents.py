@@ -10,10 +10,9 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import Inputs, Setup, measure, shards_of_documents
+from headscope.engine import Inputs, Setup, forward, measure, shards_of_documents
 from headscope.errors import RunError
 from headscope.model.model import Model
-from headscope.observe import show as showing
 from headscope.results.measure import heads_of
 from headscope.results.run import read_run
 from headscope.studies import find_study, running
@@ -37,7 +36,7 @@ def setup_of(model: Model, corpus: Corpus, context: int | None) -> Setup:
 
 def inputs_of(setup: Setup) -> Inputs:
     (part,) = find_study("vig2019").parts(setup)
-    return part.inputs(setup, Excerpt(list(setup.corpus)), 0)
+    return part.kind.make(setup, Excerpt(list(setup.corpus)), 0)
 
 
 def same(left: xr.Dataset, right: xr.Dataset, tolerance: float) -> None:
@@ -127,7 +126,7 @@ def test_the_way_is_chosen_by_length_and_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    show = showing.show_layers
+    show = forward.show_layers
 
     def watch(*args: object) -> None:
         seen.append(str(args[3]))

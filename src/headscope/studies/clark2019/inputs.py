@@ -16,15 +16,14 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import ModelError
 from headscope.metrics.surface import CLS, PUNCT, SEP
 from headscope.model.inputs.encode import encode, special_tokens
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
-from headscope.observe.batch import PUNCTUATION
-from headscope.observe.inputs import NO_LABEL, Example
+from headscope.observe.batch import NO_LABEL, PUNCTUATION, Example
 from headscope.studies.shared.delimiters import find_delimiters
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, Segment, Segments, segment_of

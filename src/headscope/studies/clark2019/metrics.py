@@ -2,13 +2,14 @@
 
 from functools import partial
 
+from headscope.engine.question import DECODER, InputKind, Question
 from headscope.engine.setup import Setup
 from headscope.metrics import surface
 from headscope.metrics.divergence import HeadDivergence
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
-from headscope.metrics.metric import Grid, Metric
+from headscope.metrics.metric import Grid, Metric, by_norms
 from headscope.model.generate import label_ids
 from headscope.studies.additions import importance
 from headscope.studies.clark2019.inputs import segment_inputs, segment_reach
@@ -25,7 +26,6 @@ from headscope.studies.clark2019.probes.noop import Noop, NoopGradient
 from headscope.studies.clark2019.probes.relations import RelationAccuracy
 from headscope.studies.clark2019.probes.trees import Classes
 from headscope.studies.option import NO_TREES
-from headscope.studies.question import DECODER, InputKind, Question
 from headscope.studies.shared.delimiters import find_delimiters
 from headscope.studies.shared.repeated import REPEATED
 from headscope.studies.shared.words import From
@@ -71,9 +71,10 @@ def surface_metrics(setup: Setup) -> list[Metric]:
     """Positions, special tokens, entropy, the largest weights; and which heads are alike."""
     grid, absent = setup.grid, find_delimiters(setup.model).absent
     tokens = partial(label_ids, setup.model.tokenizer)
+    special_shares = surface.special_shares(grid, absent)
     metrics: list[Metric] = [
         surface.offset_shares(grid, tuple(sorted({*ALWAYS, *setup.options["offsets"]}))),
-        surface.special_shares(grid, absent),
+        special_shares,
         surface.sep_to_sep(grid),
         surface.other_to_sep(grid),
         surface.entropies(grid),
@@ -84,7 +85,7 @@ def surface_metrics(setup: Setup) -> list[Metric]:
         surface.uniform_entropy(),
     ]
     if setup.reading == "both":
-        metrics.append(surface.special_shares_norm(grid, absent))
+        metrics.append(by_norms(special_shares))
     return [
         *metrics,
         HeadDivergence(grid),

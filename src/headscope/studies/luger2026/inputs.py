@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.surface import CLS, SEP
@@ -33,7 +33,7 @@ from headscope.model.inputs.encode import encode_all, encode_ids, special_tokens
 from headscope.model.inputs.frame import Frame, find_frame
 from headscope.model.inputs.tokens import Tokens
 from headscope.model.model import Model
-from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.observe.batch import NO_LABEL, Columns, Example, Examples
 from headscope.results.replicates import group_of
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of

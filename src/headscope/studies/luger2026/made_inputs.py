@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import Inputs
 from headscope.engine.setup import Setup
 from headscope.metrics.repeats import DEPTH, NEEDLE, WANTED
 from headscope.metrics.successor import ITEM, Series
 from headscope.model.inputs.encode import encode_all
 from headscope.model.inputs.frame import find_frame
 from headscope.model.model import Model
-from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.observe.batch import NO_LABEL, Columns, Example, Examples
 from headscope.results.replicates import group_of
 from headscope.studies.luger2026.inputs import text_inputs, text_room
 from headscope.studies.shared.repeated import ordinary_tokens

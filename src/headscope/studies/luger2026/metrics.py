@@ -4,6 +4,7 @@ Texts can be made again, so that top tokens, examples and maps of every head are
 """
 
 from headscope.engine.look_again import why_no_examples
+from headscope.engine.question import DECODER, InputKind, Question
 from headscope.engine.setup import Setup
 from headscope.metrics import positions, repeats
 from headscope.metrics.composition import COMPOSITION
@@ -27,7 +28,6 @@ from headscope.studies.luger2026.made_inputs import (
     series_inputs,
 )
 from headscope.studies.option import NO_NEXT, Option
-from headscope.studies.question import DECODER, InputKind, Question
 from headscope.studies.shared.repeated import REPEATED
 
 NO_COPY = "a bidirectional model generates nothing, so no position copies"

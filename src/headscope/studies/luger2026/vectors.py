@@ -31,7 +31,7 @@ from headscope.model.capture.dense import Observer
 from headscope.model.inputs.labels import display
 from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout, output_part
-from headscope.observe.inputs import Cut, Example
+from headscope.observe.batch import Cut, Example
 from headscope.results.records import (
     DIRECTIONS,
     MAPS,

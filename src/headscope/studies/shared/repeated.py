@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import InputKind, Inputs, Question
 from headscope.engine.setup import Setup
 from headscope.metrics.metric import Metric
 from headscope.metrics.repeats import repeated_sequences, repetitions
 from headscope.model.inputs.batch import vocabulary_size
-from headscope.observe.inputs import Example
-from headscope.studies.question import InputKind, Question
+from headscope.observe.batch import Example
 from headscope.studies.shared.delimiters import enclose, find_delimiters
 from headscope.text.sentence import Sentence
 

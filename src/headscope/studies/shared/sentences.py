@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import Inputs
 from headscope.engine.setup import Setup
 from headscope.model.inputs.encode import encode_all
 from headscope.model.inputs.tokens import Tokens
-from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.observe.batch import NO_LABEL, Columns, Example, Examples
 from headscope.studies.shared.words import encode_sentences
 from headscope.text.alignment import (
     BARE,

@@ -40,8 +40,7 @@ from headscope.model.inputs.tokens import Characters, Tokens
 from headscope.model.inputs.words import CharacterSpan
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.inputs import Example
+from headscope.observe.batch import AnnotatedBatch, Example
 from headscope.observe.layer import Layer
 from headscope.text.alignment import (
     JOINED,

@@ -6,7 +6,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.studies.draw import draw_sentences

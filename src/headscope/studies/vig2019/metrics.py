@@ -3,16 +3,16 @@
 from functools import partial
 
 from headscope.engine.look_again import why_no_examples
+from headscope.engine.question import DECODER, InputKind, Question
 from headscope.engine.setup import Setup
 from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
-from headscope.metrics.metric import Axis, Metric
+from headscope.metrics.metric import Axis, Metric, by_norms
 from headscope.metrics.variability import Variability
 from headscope.model.generate import label_ids
 from headscope.studies.additions import importance
 from headscope.studies.option import NO_TREES
-from headscope.studies.question import DECODER, InputKind, Question
 from headscope.studies.vig2019.inputs import exemplar_inputs, number_inputs, sentences_of_numbers
 
 NO_TAGS = (
@@ -40,13 +40,9 @@ def why_no_null(setup: Setup) -> str | None:
 
 def null_metrics(setup: Setup) -> list[Metric]:
     """Attention to null tokens."""
-    metrics: list[Metric] = [
-        spread.null_share(setup.grid),
-        spread.null_share_of_all_queries(setup.grid),
-    ]
-    if setup.reading == "both":
-        metrics.append(spread.null_share_norm(setup.grid))
-    return metrics
+    share = spread.null_share(setup.grid)
+    metrics: list[Metric] = [share, spread.null_share_of_all_queries(setup.grid)]
+    return [*metrics, by_norms(share)] if setup.reading == "both" else metrics
 
 
 def why_no_tags(setup: Setup) -> str | None:
@@ -85,16 +81,15 @@ def why_no_arcs(setup: Setup) -> str | None:
 
 def arc_metrics(setup: Setup) -> list[Metric]:
     """Attention along dependency arcs, and what the arcs of the corpus are like."""
+    alignment = dependencies.dependency_alignment(setup.grid)
     metrics: list[Metric] = [
-        dependencies.dependency_alignment(setup.grid),
+        alignment,
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
         dependencies.dependency_expected(setup.grid),
         dependencies.DependencySpan(),
     ]
-    if setup.reading == "both":
-        metrics.append(dependencies.dependency_alignment_norm(setup.grid))
-    return metrics
+    return [*metrics, by_norms(alignment)] if setup.reading == "both" else metrics
 
 
 def examples_of_numbers(setup: Setup) -> list[Metric]:

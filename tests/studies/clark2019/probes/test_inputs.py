@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import Part
+from headscope.engine.question import InputKind
 from headscope.errors import CorpusError, RunError
 from headscope.head import Head
 from headscope.model.inputs.frame import find_frame
@@ -103,12 +103,12 @@ def test_coref_accuracy_of_a_run_equals_a_plain_reading() -> None:
 def test_windows_are_whole_sentences_of_one_document_and_the_same_for_any_shard() -> None:
     corpus = annotated(60)
     setup = make_setup(corpus, "bidirectional", window=40)
-    part = Part(window_inputs, (), reach=window_reach)
+    kind = InputKind(window_inputs, (), reach=window_reach)
     whole = window_inputs(setup, Excerpt(list(corpus)), 0).examples
     pieces = [
         example
         for shard in corpus.shards(7)
-        for example in part.read(setup, shard, corpus.read(shard)).examples
+        for example in kind.read(setup, shard, corpus.read(shard)).examples
     ]
     assert [each.number for each in pieces] == [each.number for each in whole]
     assert [each.sentence for each in pieces] == [each.sentence for each in whole]

@@ -115,7 +115,7 @@ def test_a_few_sentences_that_are_read_together_give_a_curve_of_different_probes
     snapshots = [*trained.earlier, trained.probe]
     assert len(snapshots) == len(training.SHARES)
     for earlier, later in pairwise(snapshots):
-        assert not torch.equal(earlier.parameters()[0], later.parameters()[0])
+        assert not torch.equal(next(earlier.parameters()), next(later.parameters()))
 
 
 def test_a_small_corpus_is_read_several_times_unless_that_is_said(
@@ -236,7 +236,7 @@ def test_an_outcome_survives_its_file() -> None:
 def test_the_weight_of_a_head_on_arcs_is_what_the_probe_multiplies_it_with() -> None:
     trained = learners()
     outcome = evaluate(trained, stream(), Corpus.from_sentences(make_sentences(5)))
-    learned = trained["attention"].probe.parameters()[0].detach().numpy()
+    learned = next(trained["attention"].probe.parameters()).detach().numpy()
     np.testing.assert_allclose(outcome.arc_weights["attention"], learned, rtol=1e-5)
 
 

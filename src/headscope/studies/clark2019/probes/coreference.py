@@ -6,7 +6,7 @@ are either all other words, or the head words of all earlier mentions: the paper
 the second is the easier task. Of equal weights the first word wins.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,16 +20,16 @@ from headscope.metrics.metric import (
     Metric,
     Sums,
     Variables,
+    add_by_group,
     group_zeros,
     label,
+    ratio_variables,
 )
-from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure
 from headscope.studies.clark2019.probes.mentions import (
     SYSTEMS,
-    Phrase,
     antecedents,
     candidates,
     phrases,
@@ -165,24 +165,38 @@ def make_queries(
     device: torch.device | str = "cpu",
 ) -> Queries:
     """The scored mentions of windows; a causal head is asked only for what it could see."""
-    seen: list[_Query] = []
+    places: list[tuple[int, int]] = []  # window, head word
+    targets: list[list[int]] = []
+    earlier: list[list[int]] = []
+    kinds: list[list[bool]] = []
+    right: list[list[bool]] = []
     unseen = torch.zeros(len(windows), len(KINDS))
     for number, window in enumerate(windows):
-        for query in _queries_of(number, window):
-            if is_causal and min(query.targets) > query.mention.head:
-                unseen[number] += torch.tensor(_kinds(query.mention))
-            else:
-                seen.append(query)
-    words = max((len(window.words) for window in windows), default=0)
-    kinds = torch.tensor([_kinds(query.mention) for query in seen])
-    right = torch.tensor([query.right for query in seen], dtype=torch.bool)
+        mentions = phrases(window)
+        for index, mention in enumerate(mentions):
+            words = [antecedent.head for antecedent in antecedents(mentions, index)]
+            if not words:
+                continue
+            is_kind = [kind in ("all", mention.kind) for kind in KINDS]
+            if is_causal and min(words) > mention.head:
+                unseen[number] += torch.tensor(is_kind)
+                continue
+            places.append((number, mention.head))
+            targets.append(words)
+            earlier.append([candidate.head for candidate in candidates(mentions, index)])
+            kinds.append(is_kind)
+            # Systems are judged as heads are: by the head word that they point at.
+            picked = [resolve(system, mentions, index) for system in SYSTEMS]
+            right.append([phrase is not None and phrase.head in words for phrase in picked])
+    width = max((len(window.words) for window in windows), default=0)
+    window_of, head = torch.tensor(places, dtype=torch.long).reshape(-1, 2).to(device).T
     return Queries(
-        window=torch.tensor([query.window for query in seen], dtype=torch.long).to(device),
-        head=torch.tensor([query.mention.head for query in seen], dtype=torch.long).to(device),
-        targets=_marked([query.targets for query in seen], words).to(device),
-        earlier=_marked([query.earlier for query in seen], words).to(device),
-        kinds=kinds.reshape(-1, len(KINDS)).to(device),
-        right=right.reshape(-1, len(SYSTEMS)).to(device),
+        window=window_of,
+        head=head,
+        targets=_marked(targets, width).to(device),
+        earlier=_marked(earlier, width).to(device),
+        kinds=torch.tensor(kinds).reshape(-1, len(KINDS)).float().to(device),
+        right=torch.tensor(right, dtype=torch.bool).reshape(-1, len(SYSTEMS)).to(device),
         unseen=unseen.to(device),
     )
 
@@ -204,33 +218,6 @@ def find_resolved(
 def find_baselines(queries: Queries) -> Float[Tensor, "mention system kind"]:
     """1 where a baseline resolves a mention of a kind."""
     return queries.right.float()[..., None] * queries.kinds[:, None]
-
-
-@dataclass(frozen=True)
-class _Query:
-    window: int
-    mention: Phrase
-    targets: list[int]
-    earlier: list[int]
-    right: list[bool]
-
-
-def _queries_of(number: int, window: Sentence) -> Iterator[_Query]:
-    """The mentions of a window that have an antecedent."""
-    mentions = phrases(window)
-    for index, mention in enumerate(mentions):
-        targets = [antecedent.head for antecedent in antecedents(mentions, index)]
-        if not targets:
-            continue
-        earlier = [candidate.head for candidate in candidates(mentions, index)]
-        # Systems are judged as heads are: by the head word that they point at.
-        picked = [resolve(system, mentions, index) for system in SYSTEMS]
-        right = [phrase is not None and phrase.head in targets for phrase in picked]
-        yield _Query(number, mention, targets, earlier, right)
-
-
-def _kinds(mention: Phrase) -> list[float]:
-    return [float(kind in ("all", mention.kind)) for kind in KINDS]
 
 
 def _marked(places: Sequence[Sequence[int]], width: int) -> Bool[Tensor, "mention word"]:

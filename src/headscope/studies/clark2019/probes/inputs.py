@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from headscope.engine.part import Inputs
+from headscope.engine.question import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import CorpusError
 from headscope.model.inputs.frame import Bos, Frame, find_frame
-from headscope.observe.inputs import Example
+from headscope.observe.batch import Example
 from headscope.studies.clark2019.probes.coreference import make_queries
 from headscope.studies.clark2019.probes.trained_probes import LEARNING_RATE
 from headscope.studies.clark2019.probes.trees import tree_fault

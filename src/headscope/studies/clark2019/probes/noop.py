@@ -25,10 +25,11 @@ from headscope.metrics.metric import (
     Metric,
     Sums,
     Variables,
+    add_by_group,
     group_zeros,
     label,
+    ratio_variables,
 )
-from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure

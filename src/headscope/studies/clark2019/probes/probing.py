@@ -14,8 +14,7 @@ from jaxtyping import Float
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import names_in
-from headscope.metrics.metric import GROUP, Axis, Variables, label
-from headscope.metrics.ratio import ratio_variables
+from headscope.metrics.metric import GROUP, Axis, Variables, label, ratio_variables
 from headscope.model.untrained import untrained
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.probes.inputs import bos_of_words, frame_of_words, why_no_probes

@@ -16,11 +16,11 @@ A checkpoint holds the parameters and Adam's memory, so that a training that is 
 resumed makes the same steps as one that is not.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from jaxtyping import Bool, Float
@@ -43,20 +43,6 @@ _OFFSETS = (0, -1, 1, -2, 2)
 LEARNING_RATE = 0.002  # Clark et al. 2019
 COUNTED_TOGETHER = 4  # sentences: scores of hidden units take words² × 256 numbers each
 DONE = "done"  # the array of a checkpoint that says how many chunks it stands for
-EARLIER = "earlier"
-_ADAM = ("step", "exp_avg", "exp_avg_sq")
-
-
-class Probe(Protocol):
-    """A scorer of governors."""
-
-    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
-        """Scores of ROOT and of every word; padding is for the caller to mask."""
-        ...
-
-    def parameters(self) -> list[nn.Parameter]:
-        """Everything that is learned."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -81,14 +67,15 @@ class Seeds:
         return nn.Parameter(values.to(self.device))
 
 
-class RootScore:
+class RootScore(nn.Module):
     """How the score of ROOT follows from the scores of the special units."""
 
     def __init__(self, seeds: Seeds, *, has_special: bool) -> None:
+        super().__init__()
         self.has_special = has_special
         self.scalars = seeds.constant((2,), 1.0) if has_special else seeds.constant((1,), 0.0)
 
-    def add(
+    def forward(
         self, scores: Float[Tensor, "seed batch unit unit"]
     ) -> Float[Tensor, "seed batch word candidate"]:
         """Scores between units as scores of ROOT and of words."""
@@ -102,34 +89,33 @@ class RootScore:
         return torch.cat([root[..., None], words], dim=-1)
 
 
-class AttentionProbe:
+class AttentionProbe(nn.Module):
     """One weight per head and direction."""
 
     def __init__(self, maps: int, seeds: Seeds, *, has_special: bool) -> None:
+        super().__init__()
         self.weights = seeds.uniform((maps,), maps)
         self.root = RootScore(seeds, has_special=has_special)
 
-    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+    def forward(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
         """Scores of ROOT and of every word."""
         assert batch.maps is not None
-        return self.root.add(torch.einsum("sk,bxky->sbxy", self.weights, batch.maps))
-
-    def parameters(self) -> list[nn.Parameter]:
-        return [self.weights, self.root.scalars]
+        return self.root(torch.einsum("sk,bxky->sbxy", self.weights, batch.maps))
 
     def arc_weights(self, batch: ParseBatch) -> Float[Tensor, "seed map"]:
         """The weight of every map, summed over the words that have a governor."""
         return self.weights.detach() * (batch.heads >= 0).sum()
 
 
-class AttentionWordsProbe:
+class AttentionWordsProbe(nn.Module):
     """Weights per head and direction that depend on the two words."""
 
     def __init__(self, maps: int, size: int, seeds: Seeds, *, has_special: bool) -> None:
+        super().__init__()
         self.weights = seeds.uniform((2, maps, size), 2 * size)
         self.root = RootScore(seeds, has_special=has_special)
 
-    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+    def forward(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
         """Scores of ROOT and of every word.
 
         With G = `batch.maps`, the part of the dependent's vector is Σ_k (W v_x)_k G[x, k, y]; the
@@ -140,10 +126,7 @@ class AttentionWordsProbe:
         governor = governor.roll(governor.shape[-1] // 2, dims=-1)
         left = dependent @ batch.maps
         right = governor @ batch.maps
-        return self.root.add((left + right.transpose(1, 3)).permute(2, 0, 1, 3))
-
-    def parameters(self) -> list[nn.Parameter]:
-        return [self.weights, self.root.scalars]
+        return self.root((left + right.transpose(1, 3)).permute(2, 0, 1, 3))
 
     def arc_weights(self, batch: ParseBatch) -> Float[Tensor, "seed map"]:
         """The weight of every map for a word and its governor, summed over such words."""
@@ -175,19 +158,20 @@ def distance_features(
     return torch.cat([root, features], dim=2)
 
 
-class DistanceWordsProbe:
+class DistanceWordsProbe(nn.Module):
     """One hidden layer of tanh units over distance features and the vectors of both words.
 
     The output has no bias: it would add the same to every candidate.
     """
 
     def __init__(self, size: int, seeds: Seeds, hidden: int = HIDDEN) -> None:
+        super().__init__()
         inputs = FEATURES + 2 * size
         self.hidden = seeds.uniform((inputs, hidden), inputs)
         self.bias = seeds.constant((hidden,), 0.0)
         self.out = seeds.uniform((hidden,), hidden)
 
-    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+    def forward(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
         """Scores of ROOT, whose vector is zero, and of every word."""
         assert batch.vectors is not None
         size = batch.vectors.shape[-1]
@@ -203,8 +187,8 @@ class DistanceWordsProbe:
         scores = inside.tanh().flatten(1, 3) @ self.out[..., None]
         return scores.squeeze(-1).unflatten(1, shape)
 
-    def parameters(self) -> list[nn.Parameter]:
-        return [self.hidden, self.bias, self.out]
+
+Probe = AttentionProbe | AttentionWordsProbe | DistanceWordsProbe
 
 
 @dataclass(frozen=True)
@@ -269,14 +253,12 @@ def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
     """Write the parameters and the optimiser's memory as they are after `done` chunks."""
     arrays = {DONE: torch.tensor(done)}
     for name, learner in learners.items():
-        for index, parameter in enumerate(learner.probe.parameters()):
-            arrays[f"{name}/{index}/value"] = parameter
-            # The memory is empty before the first step.
-            for key, values in learner.optimiser.state[parameter].items():
-                arrays[f"{name}/{index}/{key}"] = values
-        for number, probe in enumerate(learner.earlier):
-            for index, parameter in enumerate(probe.parameters()):
-                arrays[f"{name}/{index}/{EARLIER}{number}"] = parameter
+        for number, probe in enumerate((learner.probe, *learner.earlier)):
+            for key, values in probe.state_dict().items():
+                arrays[f"{name}/{number}/{key}"] = values
+        for number, memory in learner.optimiser.state_dict()["state"].items():
+            for key, values in memory.items():
+                arrays[f"{name}/memory {number}/{key}"] = values
     content = {name: values.detach().cpu().numpy() for name, values in arrays.items()}
     write_bytes(path, seal(pack_arrays(content)))
 
@@ -286,25 +268,22 @@ def restore(path: Path, learners: Mapping[str, Learner]) -> int:
     content = unseal(path.read_bytes()) if path.is_file() else None
     if content is None:
         return 0
-    arrays = {name: torch.from_numpy(array) for name, array in unpack_arrays(content).items()}
+    states: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name, array in unpack_arrays(content).items():
+        owner, _, key = name.rpartition("/")
+        states[owner][key] = torch.from_numpy(array)
     for name, learner in learners.items():
-        _load(learner.probe, arrays, name, "value")
-        for index, parameter in enumerate(learner.probe.parameters()):
-            memory: dict[str, Tensor] = {}
-            for key in _ADAM:
-                values = arrays.get(f"{name}/{index}/{key}")
-                if values is not None:
-                    memory[key] = values if key == "step" else values.to(parameter.device)
-            learner.optimiser.state[parameter] = memory
+        if states[f"{name}/0"].keys() != learner.probe.state_dict().keys():
+            return 0  # of an older version
+    for name, learner in learners.items():
+        learner.probe.load_state_dict(states[f"{name}/0"])
         learner.earlier.clear()
-        while f"{name}/0/{EARLIER}{len(learner.earlier)}" in arrays:
-            probe = deepcopy(learner.probe)
-            _load(probe, arrays, name, f"{EARLIER}{len(learner.earlier)}")
-            learner.earlier.append(probe)
-    return int(arrays[DONE])
-
-
-def _load(probe: Probe, arrays: Mapping[str, Tensor], name: str, key: str) -> None:
-    with torch.no_grad():
-        for index, parameter in enumerate(probe.parameters()):
-            parameter.copy_(arrays[f"{name}/{index}/{key}"])
+        while (owner := f"{name}/{len(learner.earlier) + 1}") in states:
+            learner.remember()
+            learner.earlier[-1].load_state_dict(states[owner])
+        memory = learner.optimiser.state_dict()
+        for number, _ in enumerate(learner.probe.parameters()):
+            if (owner := f"{name}/memory {number}") in states:  # none before the first step
+                memory["state"][number] = states[owner]
+        learner.optimiser.load_state_dict(memory)
+    return int(states[""][DONE])

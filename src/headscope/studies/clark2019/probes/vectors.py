@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,24 +18,6 @@ from headscope.studies.shared.words import WordTokens
 from headscope.wording import is_number
 
 
-class VectorSource(Protocol):
-    """A vector for every word of a sentence."""
-
-    @property
-    def size(self) -> int:
-        """Length of a vector."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """What the tables of a report call them."""
-        ...
-
-    def of(self, words: WordTokens) -> Float[Tensor, "word dim"]:
-        """The vectors of a sentence's words."""
-        ...
-
-
 @dataclass(frozen=True)
 class WordVectors:
     """One vector for every known word; words are looked up in lower case, unknown ones are zero."""
@@ -47,6 +28,7 @@ class WordVectors:
 
     @property
     def size(self) -> int:
+        """Length of a vector."""
         return self.table.shape[1]
 
     def look_up(self, words: Sequence[str]) -> Float[np.ndarray, "word dim"]:
@@ -90,6 +72,9 @@ class InputEmbeddings:
         pieces = self.table[list(words.tokens.ids)]
         means = [pieces[list(word)].mean(0) for word in words.tokens_of_word]
         return torch.stack(means)
+
+
+VectorSource = WordVectors | InputEmbeddings
 
 
 def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordVectors:

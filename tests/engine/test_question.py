@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from headscope.engine.question import InputKind, Question, find_left_out, make_parts
 from headscope.engine.setup import Setup
 from headscope.studies import STUDIES, find_study
-from headscope.studies.question import InputKind, Question, find_left_out, make_parts
 from headscope.text.corpus import Corpus
 from tests.references.tiny_models import MODELS, annotated
 
@@ -57,7 +57,9 @@ def test_what_a_question_cannot_have_is_left_out_with_its_reason() -> None:
     elsewhere = InputKind(possible.make, (impossible,))
     assert find_left_out((elsewhere,), setup) == {"a": "it is too late", "b": "it is too late"}
     (part,) = make_parts((elsewhere, possible), setup)  # without a metric nothing is read
-    assert [metric.name for metric in part.metrics] == [m.name for m in possible.metrics(setup)]
+    assert [metric.name for metric in part.metrics] == [
+        m.name for m in make_parts((possible,), setup)[0].metrics
+    ]
 
 
 @pytest.mark.parametrize("model", list(MODELS))
