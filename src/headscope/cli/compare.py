@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from headscope.results.compare import Comparison
-    from headscope.results.compare.differences import By
     from headscope.results.compare.matching import Match
 
 MOST_MATCHES = 20
@@ -23,20 +22,13 @@ MOST_CHANGED = 10
 PIPE_WIDTH = 160  # columns where there is no terminal
 
 
-def _read_by(given: str) -> str:
-    if given not in ("auto", "index", "matched", "depth"):
-        raise typer.BadParameter(f"{given!r} is none of auto, index, matched and depth")
-    return given
-
-
 def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="A finished run.")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another run of the same study.")],
     by: Annotated[
-        str,
+        Literal["auto", "index", "matched", "depth"],
         typer.Option(
             metavar="WAY",
-            callback=_read_by,
             help="How heads find each other: index (head with head), matched (by what they do), "
             "depth (layers), or auto: index within one lineage of networks, else both others.",
         ),
@@ -54,7 +46,7 @@ def compare(
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         reason = "is a directory" if out.is_dir() else "its folder is not there"
         raise RunError(f"{out} cannot be written: {reason}; give another with --out.")
-    comparison = compare_runs(run_a, run_b, by=cast("By", by))
+    comparison = compare_runs(run_a, run_b, by=by)
     changed = list(_changed(comparison, run_a, run_b))
     if as_json:
         _print_json(comparison, changed, rows)

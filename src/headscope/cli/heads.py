@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -10,14 +10,7 @@ from headscope.errors import RunError
 
 if TYPE_CHECKING:
     from headscope.results.head_map import MapCell
-    from headscope.results.heads import Order
     from headscope.results.run import Run
-
-
-def _read_sort(given: str) -> str:
-    if given not in ("explained", "layer", "role"):
-        raise typer.BadParameter(f"{given!r} is none of explained, layer and role")
-    return given
 
 
 def heads(
@@ -28,10 +21,9 @@ def heads(
     ] = None,
     layer: Annotated[int | None, typer.Option(metavar="N", help="Heads of one layer.")] = None,
     sort: Annotated[
-        str,
+        Literal["explained", "layer", "role"],
         typer.Option(
             metavar="ORDER",
-            callback=_read_sort,
             help="explained: the best explained first; role: by what they look at; or layer.",
         ),
     ] = "layer",
@@ -59,9 +51,7 @@ def heads(
     models = describe_runs(opened)
     answer = []
     for of_model, (name, described) in zip(by_model(opened), models, strict=True):
-        chosen = choose_heads(
-            described, role=role, layer=layer, order=cast("Order", sort), is_answered=bool(rows)
-        )
+        chosen = choose_heads(described, role=role, layer=layer, order=sort, is_answered=bool(rows))
         if text is not None:
             chosen = _shown_by(text, richest(of_model), chosen)
         answer.append({"model": name, "summary": described.summary, "heads": chosen})
