@@ -23,10 +23,6 @@ BEGIN = """# Metrics
 
 Printed by `python docs/metrics_page.py` from the `Measure` that is declared beside each metric.
 
-A metric answers one question about every head of a model. It sees one layer's weights at a time,
-while the forward pass runs, keeps sums that add, and turns them into variables of the result at
-the end. Nothing stores the weights.
-
 `a[i, j]` is the weight that query token *i* pays to key token *j*. Layers and heads count from 0.
 Values are shares from 0 to 1 unless their formula says otherwise. In vig2019
 and luger2026 sums run over the whole corpus before they are divided; in clark2019 a segment is
