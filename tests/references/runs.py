@@ -139,7 +139,13 @@ def vig2019(layers: Sequence[int], heads: int, seed: int) -> xr.Dataset:
     grid = {"layer": list(layers), "head": np.arange(heads)}
     shape = (len(layers), heads)
     data = xr.Dataset(
-        attrs={"study": "vig2019", "left_out": "{}", "sentences": 120, "tokens": 2400}
+        attrs={
+            "study": "vig2019",
+            "left_out": "{}",
+            "sentences": 120,
+            "tokens": 2400,
+            "shown_first": "distance entropy",
+        }
     )
     for name in ("null_share", "variability"):
         _add(data, name, random.beta(2, 3, shape), grid)
@@ -168,7 +174,14 @@ def clark2019(layers: Sequence[int], heads: int, seed: int) -> xr.Dataset:
     random = np.random.default_rng(seed)
     grid = {"layer": list(layers), "head": np.arange(heads)}
     shape = (len(layers), heads)
-    data = xr.Dataset(attrs={"study": "clark2019", "left_out": "{}", "uniform_entropy": 4.2})
+    data = xr.Dataset(
+        attrs={
+            "study": "clark2019",
+            "left_out": "{}",
+            "uniform_entropy": 4.2,
+            "shown_first": "special_share entropy",
+        }
+    )
     _add(data, "offset_share", random.beta(1, 3, (*shape, 3)), grid | {"offset": [-1, 0, 1]})
     special = ["cls", "sep", "punct"]
     _add(data, "special_share", random.beta(1, 3, (*shape, 3)), grid | {"special": special})
