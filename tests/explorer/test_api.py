@@ -217,7 +217,7 @@ def test_layers_go_by_their_own_numbers(tmp_path: Path) -> None:
 
 def test_a_run_names_its_corpus(visitor: TestClient) -> None:
     runs = {run["slug"]: run for run in visitor.get("/api/session").json()["runs"]}
-    assert runs["vig"]["corpus"] == "120 sentences of demo (corpora/demo.conllu)"
+    assert runs["vig"]["corpus"] == "120 sentences of demo"
 
 
 def test_a_run_of_another_study_says_what_it_lacks(visitor: TestClient) -> None:

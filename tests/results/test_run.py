@@ -47,10 +47,10 @@ def test_a_finished_run_is_read_by_its_directory_or_any_of_its_files(tmp_path: P
         assert run.records.files == () and run.notes == ()
 
 
-def test_the_corpus_is_named_where_the_run_names_it(tmp_path: Path) -> None:
+def test_the_corpus_is_named_without_its_place(tmp_path: Path) -> None:
     corpus = {"fingerprint": "ab", "sentences": 2, "name": "ewt", "path": "data/ewt.conllu"}
     run = read_run(write_run(tmp_path / "run", corpus=corpus))
-    assert run.corpus == "2 sentences of ewt (data/ewt.conllu)"
+    assert run.corpus == "2 sentences of ewt"
 
 
 def test_an_unfinished_run_says_the_command_that_finishes_it(tmp_path: Path) -> None:
