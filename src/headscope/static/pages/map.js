@@ -21,6 +21,7 @@ import { hintOf, portraitParts, roleBadge, sentenceOf } from "./portrait.js";
 
 const PAUSE = 120; // milliseconds that a pointer rests on a head before its hint is asked for
 const HINT = 400; // pixels
+const ARCS = 24; // feeds of a whole map that have an arc: more cannot be told apart
 const MARGIN = 8;
 const PHONE = "(max-width: 640px)";
 
@@ -119,7 +120,7 @@ class MapPage {
             options: [
               { value: "", text: "no arcs" },
               { value: "head", text: "of the chosen head" },
-              { value: "all", text: "all strongest" },
+              { value: "all", text: "the strongest of all" },
             ],
             onChange: (feeds) => {
               this.feeds = feeds;
@@ -187,14 +188,10 @@ class MapPage {
   drawFeeds() {
     const grid = this.drawn?.node;
     const chosen = this.chosen?.name ?? "";
-    if (grid && this.order === "layer")
-      drawFeeds(
-        grid,
-        this.map.feeds.filter(({ head, source }) => {
-          if (this.feeds === "head") return head === chosen || source === chosen;
-          return this.feeds === "all";
-        }),
-      );
+    if (!grid || this.order !== "layer") return;
+    const strongest = [...this.map.feeds].sort((a, b) => b.share - a.share).slice(0, ARCS);
+    const ofChosen = this.map.feeds.filter((feed) => [feed.head, feed.source].includes(chosen));
+    drawFeeds(grid, { head: ofChosen, all: strongest }[this.feeds] ?? []);
   }
 
   /** @param {string | undefined} name */
