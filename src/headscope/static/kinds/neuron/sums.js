@@ -39,13 +39,7 @@ export function sumShapes({ head, parts, order, theme, sizes, labels }, [left, t
   const zero = [];
   sums.forEach((sum, key) => {
     const masked = parts.scores[key] < HIDDEN;
-    zero.push({
-      kind: "rule",
-      from: [left, y(0, key)],
-      to: [left + width, y(0, key)],
-      color: ink.rule,
-      dashed: false,
-    });
+    zero.push(rule([left, y(0, key)], [left + width, y(0, key)], ink.rule));
     sum.forEach((value, i) => {
       const before = i === 0 ? 0 : sum[i - 1];
       const into =
@@ -67,6 +61,16 @@ export function sumShapes({ head, parts, order, theme, sizes, labels }, [left, t
     { kind: "cells", boxes: boxes.down, color: ink.negative, alpha: 1 },
     { kind: "cells", boxes: boxes.ends, color: ink.ink, alpha: 1 },
   ];
+}
+
+/**
+ * @param {[number, number]} from
+ * @param {[number, number]} to
+ * @param {string} color
+ * @returns {Shape}
+ */
+function rule(from, to, color, dashed = false) {
+  return { kind: "rule", from, to, color, dashed };
 }
 
 /**
@@ -150,20 +154,8 @@ function axes(dots, x, y, box, ink) {
   const [bottom, left] = [y.at(0), x.at(x.low)];
   const ends = [dots.reduce((a, b) => Math.min(a, b.score), Infinity), dots[0].score];
   return [
-    {
-      kind: "rule",
-      from: [left, bottom],
-      to: [x.at(x.high), bottom],
-      color: ink.faint,
-      dashed: false,
-    },
-    {
-      kind: "rule",
-      from: [left, bottom],
-      to: [left, y.at(y.high)],
-      color: ink.faint,
-      dashed: false,
-    },
+    rule([left, bottom], [x.at(x.high), bottom], ink.faint),
+    rule([left, bottom], [left, y.at(y.high)], ink.faint),
     {
       kind: "text",
       at: [(left + x.at(x.high)) / 2, bottom + 26],
@@ -222,8 +214,8 @@ function curve(strongest, x, y, ink) {
 function way(dot, x, y, box, ink) {
   const [across, up] = [x.at(dot.score), y.at(dot.weight)];
   return [
-    { kind: "rule", from: [across, y.at(0)], to: [across, up], color: ink.mark, dashed: true },
-    { kind: "rule", from: [across, up], to: [x.at(x.low), up], color: ink.mark, dashed: true },
+    rule([across, y.at(0)], [across, up], ink.mark, true),
+    rule([across, up], [x.at(x.low), up], ink.mark, true),
     {
       kind: "text",
       at: [x.at(x.low) - 4, up],
