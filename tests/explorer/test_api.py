@@ -222,7 +222,8 @@ def test_a_run_names_its_corpus(visitor: TestClient) -> None:
 
 def test_a_run_of_another_study_says_what_it_lacks(visitor: TestClient) -> None:
     answer = visitor.get("/api/runs/vig/clusters")
-    assert (answer.status_code, "clark2019" in answer.json()["error"]) == (409, True)
+    said = answer.json()["error"]
+    assert (answer.status_code, "does not compare how alike heads attend" in said) == (409, True)
     answer = visitor.get("/api/compare/vig/clark")
     assert (answer.status_code, "compare runs of one study" in answer.text) == (409, True)
 
@@ -330,6 +331,6 @@ def test_a_measure_has_one_name_on_every_page(clark: xr.Dataset) -> None:
 
 def test_pages_without_content_are_named_with_the_reason(visitor: TestClient) -> None:
     runs = {one["slug"]: one for one in visitor.get("/api/session").json()["runs"]}
-    assert "no map of heads" in runs["vig"]["closed"]["clusters"]
+    assert "no map of them" in runs["vig"]["closed"]["clusters"]
     assert "clusters" not in runs["clark"]["closed"]
     assert runs["stopped"]["closed"] == {}

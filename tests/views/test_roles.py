@@ -121,3 +121,12 @@ def test_a_head_without_a_pattern_is_named_after_where_it_rests() -> None:
     assert describe_text(trace.default)[1].sentence == (
         "In this text L0H1 rests on [SEP] (88 % of its weight). The rest is spread evenly."
     )
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_a_text_too_short_for_any_pattern_is_shown(length: int) -> None:
+    weights = np.tril(np.ones((1, 2, length, length), np.float32))
+    weights /= weights.sum(-1, keepdims=True)
+    trace = Trace.from_weights(weights, [f"word{i}" for i in range(length)])
+    assert {role.name for role in roles(trace.default)[0]} <= {"evenly", "unnamed", "first token"}
+    assert trace.head_view().html()

@@ -110,8 +110,10 @@ def measure_text(stack: "StackTrace") -> list[HeadMeasures]:
         if marked.any(1).sum() >= FEWEST:
             names.append(name)
             masks.append(marked)
-    text = OneText(tuple(dict.fromkeys(nulls)), keys[rows], (seen & null)[rows], tuple(names),
-                   np.array(masks, dtype=np.float32), is_causal)  # fmt: skip
+    read = keys[rows]
+    of_facts = np.array(masks, dtype=np.float32).reshape(-1, *read.shape)  # a short text has none
+    text = OneText(tuple(dict.fromkeys(nulls)), read, (seen & null)[rows], tuple(names), of_facts,
+                   is_causal)  # fmt: skip
     measured: list[HeadMeasures] = []
     for layer in stack.layers:
         of_layer = text.measure(checked_weights(stack, layer)[:, rows])
