@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
+from inspect import unwrap
 from typing import Any
 
 import torch
@@ -61,8 +62,15 @@ class DeferredMask:
 @contextmanager
 def deferring() -> Iterator[None]:
     """Hand out recipes instead of masks in this context."""
+    _install()
     with setting(_deferred, True):
         yield
+
+
+@cache
+def _install() -> None:
+    eager = unwrap(AttentionMaskInterface()["eager"])  # another thread may be doing the same
+    AttentionMaskInterface.register("eager", _deferrable(eager))
 
 
 def _deferrable(make: Callable[..., Tensor | None]) -> Callable[..., Any]:
@@ -77,9 +85,6 @@ def _deferrable(make: Callable[..., Tensor | None]) -> Callable[..., Any]:
         return None if make(**{**given, "q_length": 1}) is None else deferred
 
     return mask
-
-
-AttentionMaskInterface.register("eager", _deferrable(AttentionMaskInterface()["eager"]))
 
 
 def rows_of(mask: Any, start: int, stop: int) -> Tensor | None:
