@@ -51,6 +51,7 @@ NAVIGATION = {
         "gallery/clark",
         "gallery/retrieval",
         "gallery/fine-tuning",
+        "gallery/what-feeds-it",
         "gallery/reports",
     ),
     "Reference": (
