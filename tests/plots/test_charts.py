@@ -78,7 +78,7 @@ def test_tags_of_every_frequency_are_drawn_and_rare_ones_named() -> None:
     result["tag_frequency"] = ("tag", [0.5, 0.3, 0.199, 0.001, 0.0])  # PROPN rare, PUNCT absent
     titles = [axes.texts[0].get_text() for axes in vig.draw_tags(result, "pos_to", None).axes]
     assert titles == ["ADJ", "DET", "NOUN", "PROPN"]
-    assert vig.rare_tags(result) == "Rare (under 0.5% of the tokens): PROPN."
+    assert vig.rare_tags(result) == "Rare (under 0.5 % of the tokens): PROPN."
 
 
 def relations(count: int) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:

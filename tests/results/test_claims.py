@@ -103,7 +103,10 @@ def test_what_cannot_be_measured_says_why() -> None:
     absent = judge(reads_what_is_missing, result(ABOVE))
     assert (absent.measured, absent.holds) == ("the result has no y", "not measured")
     empty = judge(claimed(), result([np.nan] * GROUPS))
-    assert (empty.holds, empty.measured) == ("not measured", "nothing to compute it from")
+    assert (empty.holds, empty.measured) == (
+        "not measured",
+        "these texts are too few, or lack what it takes",
+    )
 
 
 def test_a_label_and_sums_that_a_result_lacks_are_not_measured() -> None:

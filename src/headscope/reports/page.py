@@ -25,7 +25,7 @@ from headscope.reports.tables import ShownTable, show_table
 from headscope.results import dataset as results
 from headscope.results.evidence import PLACES
 from headscope.results.head_map import HeadMap, MapCell
-from headscope.results.measure import measure_of
+from headscope.results.measure import measure_of, plain_label
 from headscope.results.run import Run
 from headscope.results.statements import JudgedClaim, tally
 from headscope.results.tables import tabulate
@@ -227,7 +227,8 @@ def published_in(result: Any, figure: Figure) -> str:
     values: list[str] = []
     for name in figure.needs:
         for published in measure_of(result, name).published:
-            values.append(write_published(published))
+            labels = "".join(f"{plain_label(label)}: " for label in published.at.values())
+            values.append(f"{labels}{write_published(published)}")
     return f"Published: {'; '.join(values)}." if values else ""
 
 

@@ -220,7 +220,7 @@ def judge(claim: Claim, data: Replicates, untrained: float | None = None) -> Jud
     try:
         evidence, estimate = _measure(claim, data)
         if not np.isfinite(estimate.value):
-            raise NotMeasured("nothing to compute it from")
+            raise NotMeasured("these texts are too few, or lack what it takes")
     except NotMeasured as reason:
         return _judged(claim, "not measured", str(reason), Interval(np.nan))
     verdict = _decide(estimate, claim)

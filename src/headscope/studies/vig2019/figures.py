@@ -11,6 +11,7 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
+from headscope.results.intervals import percent
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.specialists import find_specialists, telling_heads
 
@@ -83,7 +84,7 @@ def rare_tags(result: xr.Dataset) -> str:
     """Which panels say more about the sample than about the heads."""
     frequency = result["tag_frequency"]
     rare = sorted(frequency["tag"].values[((frequency > 0) & (frequency < RARE)).values].tolist())
-    return f"Rare (under {RARE:.1%} of the tokens): {', '.join(rare)}." if rare else ""
+    return f"Rare (under {percent(RARE)} of the tokens): {', '.join(rare)}." if rare else ""
 
 
 def draw_relations(result: xr.Dataset) -> Drawing:
@@ -154,7 +155,7 @@ FIGURES = (
         "Share of attention that tokens with a tag receive: determiners, proper nouns, "
         "punctuation, and the tags on which heads specialise most, each head chosen on other "
         "documents. Orange: what rows that spread evenly over all they see would give. Colours of "
-        "a tag run from its smallest to its largest head.",
+        "a tag run from the smallest to the largest value of a head.",
         ("pos_to", "pos_to_even"),
         partial(draw_tags, variable="pos_to", count=TELLING),
     ),
@@ -162,8 +163,8 @@ FIGURES = (
         "figure07",
         "Attention from parts of speech",
         "Share of attention that tokens with a tag pay, for tags chosen likewise. Orange: what "
-        "rows that spread evenly over all they see would give. Colours of a tag run from its "
-        "smallest to its largest head.",
+        "rows that spread evenly over all they see would give. Colours of a tag run from the "
+        "smallest to the largest value of a head.",
         ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=TELLING),
     ),
