@@ -117,6 +117,29 @@ def test_a_header_that_lies_is_one_sentence(
         load(file)
 
 
+@pytest.mark.parametrize(
+    ("tensor", "size", "sentence"),
+    [
+        ("token_embd", 0, "is 300 × 0, but the configuration wants 300 × 32"),
+        ("output_norm", 1, "is 1, but the configuration wants 32"),
+        ("blk.0.attn_q", 0, "is 32 × 0, but the configuration wants 32 × 32"),
+        ("output", 2**40, "cannot be loaded"),
+        ("output", 2**64 - 1, "cannot be loaded"),
+    ],
+)
+def test_a_tensor_of_another_shape_is_one_sentence(
+    tensor: str, size: int, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "lies.gguf"
+    write(family("Llama").network(), file)
+    content, name = bytearray(file.read_bytes()), f"{tensor}.weight".encode()
+    begin = content.rindex(name) + len(name) + 4  # behind the number of its dimensions
+    content[begin : begin + 8] = size.to_bytes(8, "little")
+    file.write_bytes(content)
+    with pytest.raises(ModelError, match=sentence):
+        load(file)
+
+
 def test_a_gguf_file_is_parsed_once_and_says_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

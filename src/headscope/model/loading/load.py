@@ -225,6 +225,8 @@ def _network(
                 **options,
                 **more,
             )
+            if source.gguf is not None:  # whose shapes transformers takes as they are
+                report["mismatched_keys"] = _misshapen(network, kind)
             _check_complete(source, report)
             network = form.place(network)
     except Exception as error:
@@ -282,6 +284,15 @@ def _check_complete(source: Source, report: dict[str, Any]) -> None:
             f"The weights of {source.name} lack {counted(len(missing), 'tensors')}, "
             f"{missing[0]} among them: {source.repair}."
         )
+
+
+def _misshapen(network: PreTrainedModel, kind: Any) -> list[tuple[str, Sequence[int], Any]]:
+    """Names of the weights whose shape is not that of the configuration, and both shapes."""
+    with torch.device("meta"):
+        described = kind.from_config(network.config).state_dict()
+    weights = network.state_dict()
+    pairs = {name: (tuple(weights[name].shape), tuple(described[name].shape)) for name in described}
+    return [(name, *shapes) for name, shapes in pairs.items() if shapes[0] != shapes[1]]
 
 
 def _by(shape: Sequence[int]) -> str:

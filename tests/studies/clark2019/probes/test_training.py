@@ -55,9 +55,11 @@ def weights(trained: dict[str, Learner]) -> list[torch.Tensor]:
     return [p.detach().clone() for each in trained.values() for p in each.probe.parameters()]
 
 
-def run(corpus: Corpus, group: Group, path: Path | None, stop: int | None = None) -> dict:
+def run(
+    corpus: Corpus, group: Group, path: Path | None, stop: int | None = None, owner: str = ""
+) -> dict:
     trained = learners(group)
-    chunks: Iterator = train(trained, stream(group), corpus, Schedule(epochs=2), path)
+    chunks: Iterator = train(trained, stream(group), corpus, Schedule(epochs=2), path, owner)
     for number, _ in enumerate(chunks, start=1):
         if number == stop:
             break
@@ -189,12 +191,14 @@ def test_a_probe_with_words_learns_the_control_task_and_does_not_change_the_othe
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_damaged_checkpoint_is_not_trusted(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_damaged_or_of_another_run_is_not_trusted(tmp_path: Path) -> None:
     corpus, path = Corpus.from_sentences(make_sentences(16)), tmp_path / "cut.npz"
     whole = run(corpus, "network", None)
     run(corpus, "network", path, 2)
     path.write_bytes(path.read_bytes()[:100])
     assert_same(whole, run(corpus, "network", path))
+    run(corpus, "network", path, 2, "another run")
+    assert_same(whole, run(corpus, "network", path, owner="this run"))
 
 
 def test_a_corpus_without_trees_leaves_the_probes_untrained(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.engine.run import RunFolder
 from headscope.engine.setup import ModelWork, Setup
 from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label, ratio_variables
 from headscope.model.untrained import untrained
 from headscope.results.measure import Measure
+from headscope.results.run import read_settings
 from headscope.studies.clark2019.probes.inputs import bos_of_words, frame_of_words, why_no_probes
 from headscope.studies.clark2019.probes.relations import DIRECTION, SUMS
 from headscope.studies.clark2019.probes.trained_probes import Seeds
@@ -156,7 +158,7 @@ class Training(ModelWork[Group]):
             has_control=options["control"],
         )
         stream = self._stream(group)
-        for _ in train(learners, stream, trained_on, schedule, self._checkpoint(group)):
+        for _ in train(learners, stream, trained_on, schedule, *self._checkpoint(group)):
             pass
         return evaluate(learners, stream, tested_on, self.setup.group)
 
@@ -180,11 +182,13 @@ class Training(ModelWork[Group]):
             bos_of_words(setup),
         )
 
-    def _checkpoint(self, group: Group) -> Path | None:
-        """None where the run directory is out of reach, as on another machine of a cluster."""
+    def _checkpoint(self, group: Group) -> tuple[Path | None, str]:
+        """Its place and its owner; none if another machine of a cluster trains."""
         if not names_in(self.folder):
-            return None
-        return self.folder / f"probes-{group.replace(' ', '-')}.npz"
+            return None, ""
+        name = f"probes-{group.replace(' ', '-')}.npz"
+        run = RunFolder(self.folder, read_settings(self.folder))
+        return self.folder / name, run.files(name, "").owner
 
 
 @dataclass(frozen=True)

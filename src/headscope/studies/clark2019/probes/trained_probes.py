@@ -249,8 +249,11 @@ def count_parameters(probe: Probe) -> int:
     return sum(parameter[0].numel() for parameter in probe.parameters())
 
 
-def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
-    """Write the parameters and the optimiser's memory as they are after `done` chunks."""
+def save(path: Path, learners: Mapping[str, Learner], done: int, owner: str = "") -> None:
+    """Write the parameters and the optimiser's memory as they are after `done` chunks.
+
+    The `owner` is the training whose checkpoint it is: no other one takes it for its own.
+    """
     arrays = {DONE: torch.tensor(done)}
     for name, learner in learners.items():
         for number, probe in enumerate((learner.probe, *learner.earlier)):
@@ -260,12 +263,12 @@ def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
             for key, values in memory.items():
                 arrays[f"{name}/memory {number}/{key}"] = values
     content = {name: values.detach().cpu().numpy() for name, values in arrays.items()}
-    write_bytes(path, seal(pack_arrays(content)))
+    write_bytes(path, seal(pack_arrays(content), owner))
 
 
-def restore(path: Path, learners: Mapping[str, Learner]) -> int:
+def restore(path: Path, learners: Mapping[str, Learner], owner: str = "") -> int:
     """Load a checkpoint and return how many chunks were done: 0 if none can be trusted."""
-    content = unseal(path.read_bytes()) if path.is_file() else None
+    content = unseal(path.read_bytes(), owner) if path.is_file() else None
     if content is None:
         return 0
     states: dict[str, dict[str, Tensor]] = defaultdict(dict)

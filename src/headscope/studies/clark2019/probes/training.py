@@ -247,10 +247,11 @@ def train(
     corpus: Corpus,
     schedule: Schedule,
     path: Path | None = None,
+    owner: str = "",
 ) -> Iterator[Shard]:
-    """Train on every chunk and yield it when it is done; continue from the checkpoint at `path`."""
+    """Train on every chunk and yield it when it is done; continue from its own checkpoint."""
     chunks = schedule.chunks(corpus)
-    done = 0 if path is None else restore(path, learners)
+    done = 0 if path is None else restore(path, learners, owner)
     total, seen = sum(map(len, chunks)), sum(map(len, chunks[:done]))
     for number, chunk in enumerate(chunks[done:], start=done + 1):
         start, order = seen, random.Random(f"{schedule.seed} {number}")
@@ -269,7 +270,7 @@ def train(
         _remember(learners, seen / total)
         is_due = number % CHUNKS_PER_CHECKPOINT == 0 or number == len(chunks)
         if path is not None and is_due:
-            save(path, learners, number)
+            save(path, learners, number, owner)
         yield chunk
 
 
