@@ -316,6 +316,13 @@ def test_an_unknown_tag_set_is_taken_as_it_is() -> None:
     assert "dependency_alignment" in results.read_attribute(found, "left_out")
 
 
+def test_more_tags_than_a_result_holds_are_refused_before_anything_is_computed() -> None:
+    texts = [f"w{number}" for number in range(801)]
+    many = [Sentence(t, (Word(t, 0, len(t), upos=t.upper()),), document="d") for t in texts]
+    with pytest.raises(CorpusError, match="801 different values of tag, more than 800"):
+        hs.study("vig2019", causal_model(), Corpus.from_sentences(many))
+
+
 def test_a_full_disk_is_one_plain_sentence_and_keeps_finished_shards(
     kept: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

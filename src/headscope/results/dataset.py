@@ -49,7 +49,7 @@ from headscope.results.statements import Statements, read_statements
 
 MOST = 1e30  # of a number: its square can still be computed
 HEADS = 32_768  # layers × heads; the largest open models have 16,128
-LABELS = 4_000  # slices of all measures together; a treebank with language-specific tags has 500
+LABELS = 2_000  # slices of all measures; a treebank with language-specific tags has 500
 _JSON: dict[str, Any] = {
     "left_out": dict[str, str],
     "skipped": dict[str, int],

@@ -48,6 +48,7 @@ from headscope.workers import Engine, Pool, find_engine, use_threads
 
 SOURCE = ("name", "path", "format")  # of a corpus
 MOST_COPIES = 0.02  # of all sentences
+MOST_LABELS = 800  # tags, or relations
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
 
 SENTENCES = Option("sentences", int, None, "how many are drawn", least=1)
@@ -102,6 +103,7 @@ def study(
     drawn = _draw(declared, corpus, sentences, seed, options)
     setup = Setup(model, drawn, options, declared.labels(drawn), tokens, seed, sentences)
     _check_context(setup)
+    _check_labels(setup)
     declared.check(setup)
     known_as = declared.name if isinstance(name, Study) else name
     with lock_run(path):
@@ -230,6 +232,16 @@ def _check_context(setup: Setup) -> None:
             f"{setup.model.name} has positions for {limit:,} tokens, fewer than a context of "
             f"{context:,}; give --context {limit} or less."
         )
+
+
+def _check_labels(setup: Setup) -> None:
+    """Refuse more tags or relations than a result can hold, before anything is computed."""
+    for kind, labels in setup.labels.items():
+        if len(labels) > MOST_LABELS:
+            raise CorpusError(
+                f"The corpus has {len(labels):,} different values of {kind}, more than "
+                f"{MOST_LABELS}; write fewer into it."
+            )
 
 
 def _settings(known_as: str, study: Study, setup: Setup) -> dict[str, Any]:
