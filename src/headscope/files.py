@@ -26,13 +26,12 @@ from uuid import uuid4
 import numpy as np
 
 from headscope.errors import HeadscopeError, RunError
-from headscope.wording import shorten
+from headscope.wording import said
 
 UNFINISHED = ".unfinished"
 SHARDS = "finished shards"  # what a run keeps when one of its files cannot be written
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-_SAID = 200  # characters of what another library says
 _MARK = b"\nheadscope sha256 "
 LENGTH = len(_MARK) + 64 + 1
 _AT_ONCE = 2**20
@@ -101,7 +100,7 @@ def reaching(place: Path) -> Iterator[None]:
     except Exception as error:
         if is_local(place):
             raise
-        raise OSError(_said(error)) from error
+        raise OSError(said(error)) from error
 
 
 def names_in(folder: Path) -> set[str]:
@@ -177,14 +176,8 @@ def _remote(url: str) -> Path:
         place: Any = UPath(url)
         place.fs  # noqa: B018  its filesystem is imported here
     except (ImportError, ValueError) as error:
-        raise RunError(f"{url} cannot be reached: {_said(error)}.") from error
+        raise RunError(f"{url} cannot be reached: {said(error)}.") from error
     return cast(Path, place)
-
-
-def _said(error: Exception) -> str:
-    """The first line of what another library says."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return shorten(lines[0], _SAID).removesuffix(".")
 
 
 def _disk_failure(error: BaseException) -> OSError | None:

@@ -4,6 +4,7 @@ import unicodedata
 from pathlib import Path
 
 _CUT = " …"
+_SAID = 120  # characters of what another library says
 _JOINERS = "\u200c\u200d"  # emoji sequences and Indic scripts need them
 
 
@@ -47,6 +48,12 @@ def plain(text: str) -> str:
     Control characters, also those that turn the direction of writing, are replaced; lines stay.
     """
     return "".join(char if char == "\n" or is_shown(char) else "\ufffd" for char in text)
+
+
+def said(error: BaseException) -> str:
+    """What another library says of a failure: its first line, as it may be printed."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return shorten(plain(lines[0]), _SAID).removesuffix(".")
 
 
 def is_shown(char: str) -> bool:

@@ -17,7 +17,6 @@ from headscope.reports.tables import ShownTable, show_table, to_latex
 from headscope.results.examples import ANY, counts_itself, exemplars_of, marks_word_pieces
 from headscope.results.head_map import map_heads
 from headscope.results.heads import pool
-from headscope.results.inspection import said as said_of
 from headscope.results.ranks import check_heads
 from headscope.results.records import EXAMPLES
 from headscope.results.run import Run, read_finished
@@ -25,6 +24,7 @@ from headscope.results.statements import Choice, Row, Table, claim_rows, read_st
 from headscope.results.tables import tabulate, to_csv
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
+from headscope.wording import said
 
 ASKED = "asked"  # the table of the heads that were asked for
 TITLES = {ASKED: "Heads you asked for"}
@@ -150,7 +150,7 @@ def _of_a_stranger(run: Run, part: str, is_own: bool) -> Iterator[None]:
             raise
         raise RunError(
             f"{run.path} says that it is a run of {run.study}, and its {part} cannot be drawn "
-            f"({said_of(error)}); run the study again in a new directory."
+            f"({said(error)}); run the study again in a new directory."
         ) from error
 
 

@@ -31,7 +31,6 @@ from headscope.results.inspection import (
     named,
     read_json,
     require_file,
-    said,
 )
 from headscope.results.measure import (
     ATTRIBUTE,
@@ -46,6 +45,7 @@ from headscope.results.measure import (
 )
 from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
+from headscope.wording import said
 
 MOST = 1e30  # of a number: its square can still be computed
 HEADS = 32_768  # layers × heads; the largest open models have 16,128
@@ -345,10 +345,7 @@ def _write_attributes(place: h5py.File | h5py.Dataset, attributes: Mapping[Any, 
 
 def is_ours(file: h5py.File) -> bool:
     """Whether `to_netcdf` has written a file; others may have layouts that it does not use."""
-    made = str(file.attrs.get("_NCProperties", ""))
-    return made.startswith(PROPERTIES.format("")) and not any(
-        isinstance(each, h5py.Group) for each in file.values()
-    )
+    return str(file.attrs.get("_NCProperties", "")).startswith(PROPERTIES.format(""))
 
 
 def from_netcdf(file: h5py.File) -> xr.Dataset:

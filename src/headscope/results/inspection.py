@@ -12,7 +12,6 @@ What is wrong is a RunError that names the place; nothing of the wrong kind gets
 import math
 import re
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ import msgspec
 import numpy as np
 
 from headscope.errors import RunError
-from headscope.wording import plain, shorten
+from headscope.wording import plain, said, shorten
 
 FOLDERS = ("shards", "stages", "tables", "figures")
 MEGABYTE = 2**20
@@ -49,7 +48,6 @@ class Limits:
     texts: int = 32 * MEGABYTE  # characters of all attributes
     array_texts: int = 128 * MEGABYTE  # characters of one array, all texts as long as the longest
     attributes: int = 200  # of one object
-    depth: int = 3  # groups within groups
 
 
 LIMITS = Limits()
@@ -74,7 +72,7 @@ def require_file(path: Path, most: int = LIMITS.file) -> None:
         return
     mode, size = found
     if not stat.S_ISREG(mode):
-        raise RunError(f"{path} is {_kind(mode)}, not a plain file; it is not opened.")
+        raise RunError(f"{path} is not a plain file but a link, pipe or folder; it is not opened.")
     if size > most:
         raise RunError(
             f"{path} has {size:,} bytes, more than the {most:,} that a run may have there."
@@ -85,7 +83,7 @@ def require_folder(path: Path) -> None:
     """Refuse what is there under a folder's name and is not a folder."""
     found = _look(path)
     if found is not None and not stat.S_ISDIR(found[0]):
-        raise RunError(f"{path} is {_kind(found[0])}, not a folder; it is not opened.")
+        raise RunError(f"{path} is not a folder but a link, pipe or file; it is not opened.")
 
 
 def _look(path: Path) -> tuple[int, int] | None:
@@ -97,48 +95,24 @@ def _look(path: Path) -> tuple[int, int] | None:
     return int(getattr(found, "st_mode", 0)) or stat.S_IFREG, int(found.st_size)
 
 
-def _kind(mode: int) -> str:
-    kinds = {
-        stat.S_IFLNK: "a link",
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFDIR: "a folder",
-        stat.S_IFREG: "a file",
-    }
-    return kinds.get(stat.S_IFMT(mode), "a device")
-
-
 def inspect_result(file: h5py.File, content: BinaryIO, name: str, limits: Limits = LIMITS) -> None:
     """Refuse an HDF5 file that points outside itself or claims more than a result can have.
 
     Results are not compressed, so that a file takes no more memory than it is large.
     """
     texts, total = _inspect_attributes(file, name, limits, 0), 0
-    for count, found in enumerate(_contents(file, name, limits, 0)):
-        if count >= limits.variables:
-            raise RunError(f"{name} has more than {limits.variables} variables; it is no result.")
-        texts += _inspect_attributes(found, f"{name}: {named(found.name)}", limits, texts)
-        if isinstance(found, h5py.Dataset):
-            total += _inspect_dataset(found, content, name, limits)
+    if len(file) > limits.variables:
+        raise RunError(f"{name} has more than {limits.variables} variables; it is no result.")
+    for key in map(str, file):
+        if not isinstance(file.get(key, getlink=True), h5py.HardLink):
+            raise RunError(f"{name}: {named(key)} is a link, maybe to another file; not followed.")
+        array = file[key]
+        if not isinstance(array, h5py.Dataset):
+            raise RunError(f"{name}: {named(key)} is no array, as all that a result holds.")
+        texts += _inspect_attributes(array, f"{name}: {named(key)}", limits, texts)
+        total += _inspect_dataset(array, content, name, limits)
         if total > limits.values:
             raise RunError(f"{name} unpacks to more than {limits.values:,} bytes; it is no result.")
-
-
-def _contents(
-    group: h5py.Group, name: str, limits: Limits, depth: int
-) -> Iterator[h5py.Dataset | h5py.Group]:
-    """Every array and group; a group may hold itself, so that each time it is met counts."""
-    if depth > limits.depth:
-        raise RunError(f"{name} has groups within groups, more than {limits.depth} deep.")
-    for key in map(str, group):
-        link = group.get(key, getlink=True)
-        if not isinstance(link, h5py.HardLink):
-            raise RunError(f"{name}: {named(key)} is a link, maybe to another file; not followed.")
-        found = group[key]
-        if isinstance(found, h5py.Dataset | h5py.Group):
-            yield found
-        if isinstance(found, h5py.Group):
-            yield from _contents(found, name, limits, depth + 1)
 
 
 def _inspect_dataset(dataset: h5py.Dataset, content: BinaryIO, name: str, limits: Limits) -> int:
@@ -227,11 +201,6 @@ def read_as(kind: type[Made], value: object, what: str) -> Made:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
         raise RunError(f"{what} cannot be read ({said(error)}).") from error
-
-
-def said(error: BaseException) -> str:
-    """What another library says of a failure, short enough for a sentence and safe to print."""
-    return shorten(plain(str(error)), 120).removesuffix(".") or type(error).__name__
 
 
 def _check_strings(text: str, what: str) -> None:

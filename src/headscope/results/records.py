@@ -28,7 +28,8 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, checksum, write_atomically
-from headscope.results.inspection import check_text, read_json, require_file, said
+from headscope.results.inspection import check_text, read_json, require_file
+from headscope.wording import said
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
 MAPS, WRITES = "maps.parquet", "writes.parquet"

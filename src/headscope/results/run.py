@@ -28,10 +28,9 @@ from headscope.results.inspection import (
     read_as,
     read_json,
     require_file,
-    said,
 )
 from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of
-from headscope.wording import counted, plain
+from headscope.wording import counted, plain, said
 
 SETTINGS, RESULT = "run.json", "result.nc"
 State = Literal["complete", "unfinished", "damaged"]

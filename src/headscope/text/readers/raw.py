@@ -33,7 +33,7 @@ from headscope.text.readers.lines import (
     sound,
 )
 from headscope.text.sentence import LONGEST_TEXT, Sentence
-from headscope.wording import shorten
+from headscope.wording import said, shorten
 
 TEXT = "text"  # the column that is read unless another is named
 INPUT_NAME = "standard input"  # as messages call it
@@ -44,7 +44,7 @@ _ARROW_FILE = b"ARROW1"  # begins the format that can be read in any order; the 
 _PEEKED = 64  # bytes by which standard input shows its format
 _ROWS = 64  # texts that are in memory at a time
 _BUFFER = 1 << 20  # bytes of a column that are read ahead
-_SAID = 200  # characters of a list of columns, or of what the library says
+_SAID = 200  # characters of a list of columns, or of an error
 # NAME, NAME:CONFIGURATION or NAME:CONFIGURATION:SPLIT; "." and ".." are directories.
 HUB_NAME = re.compile(r"(?![./]+$)[\w.-]+(/[\w.-]+)?(:[\w.-]*){0,2}")
 _OFFLINE = ("HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE")
@@ -288,9 +288,7 @@ def read_hub(name: str, column: str) -> Iterator[Document]:
     except LineError as error:
         raise error.at(repository) from error
     except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = shorten(lines[0], _SAID).removesuffix(".")
         raise CorpusError(
             f"{repository} is no file or directory here, and the hub gave no dataset of that name "
-            f"({reason}); check the name and the network, or give a file."
+            f"({said(error)}); check the name and the network, or give a file."
         ) from error
