@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,13 +82,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def least_steps() -> int:
-    """One network of random weights on few sentences beside every claim; probes train once.
+    """Probes train once, and no network of random weights is measured beside the claims.
 
     The value is how many steps they train outside the tests, at least.
     """
     from headscope.studies import untrained
     from headscope.studies.clark2019.probes import training
 
-    untrained.NETWORKS, untrained.SENTENCES = 1, 16
+    untrained.NETWORKS, untrained.SENTENCES = 0, 16
     steps, training.LEAST_STEPS = training.LEAST_STEPS, 1
     return steps
+
+
+@pytest.fixture(scope="module")
+def untrained_network(least_steps: int) -> Iterator[None]:
+    """One network of random weights, on few sentences, beside every claim."""
+    from headscope.studies import untrained
+
+    untrained.NETWORKS = 1
+    yield
+    untrained.NETWORKS = 0

@@ -17,6 +17,7 @@ from headscope.demo import show
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
+from headscope.results.run import read_finished
 from headscope.results.statements import read_statements
 from headscope.studies import STUDIES, find_study
 from tests.references.tiny_models import causal_model, treebank
@@ -185,21 +186,18 @@ def test_both_stages_are_in_the_result_and_their_pieces_in_the_run(run: Path) ->
     assert len(list((run / "stages" / "ranks").iterdir())) == len(sureness)
 
 
-def test_both_measures_are_in_the_report(run: Path) -> None:
-    page = hs.report(run, study="sure_study:STUDY").read_text(encoding="utf-8")
-    assert "Sureness <code>sureness</code>" in page
-    assert "Mean of the largest weight of a row." in page
-    assert "Rank in sureness <code>sure_rank</code>" in page
-
-
 def test_both_measures_are_in_the_explorer(run: Path) -> None:
     visitor = TestClient(create_app(Library([run]), Texts(None, None)), base_url="http://127.0.0.1")
     measures = visitor.get("/api/runs/run").json()["measures"]
     assert {measure["name"] for measure in measures} == {"sureness", "sure_rank"}
     picture = visitor.get("/api/runs/run/measures/sureness").json()
-    assert picture["baseline"]["means"] == "even attention"
+    values = read_finished(run).data["sureness"].values
+    assert picture["values"] == values.tolist() and picture["baseline"]["means"] == "even attention"
+    assert picture["meaning"] == "Mean of the largest weight of a row."
+    assert picture["formula"] == "Σ_i max_j a[i, j] / number of rows"
     card = visitor.get("/api/runs/run/heads/L1H1").json()
-    assert {line["spec"] for line in card["measures"]} == {"sureness", "sure_rank"}
+    lines = {line["spec"]: line["value"] for line in card["measures"]}
+    assert lines.keys() == {"sureness", "sure_rank"} and lines["sureness"] == values[1, 1]
 
 
 def test_the_claim_and_the_figure_of_one_file_each_are_shown(run: Path) -> None:
@@ -215,6 +213,8 @@ def test_the_claim_and_the_figure_of_one_file_each_are_shown(run: Path) -> None:
     assert judged.holds == "no"
     page = hs.report(run, study="sure_study:STUDY").read_text(encoding="utf-8")
     assert "How sure heads are" in page and "Heads are sure." in page
+    assert "Sureness <code>sureness</code>" in page
+    assert "Rank in sureness <code>sure_rank</code>" in page
     assert (run / "figures" / "sureness.svg").exists()
     visitor = TestClient(create_app(Library([run]), Texts(None, None)), base_url="http://127.0.0.1")
     stated = visitor.get("/api/runs/run/statements").json()

@@ -14,6 +14,7 @@ from headscope.studies import untrained as module
 from headscope.text.corpus import Corpus
 from tests.references.tiny_models import MODELS, make_sentences
 
+pytestmark = pytest.mark.usefixtures("untrained_network")
 SENTENCES = 40
 OPTIONS: dict[str, dict[str, Any]] = {
     "vig2019": {},

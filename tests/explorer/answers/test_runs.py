@@ -10,8 +10,6 @@ from headscope.errors import RunError
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.wire import RefusedError
 from headscope.results.dataset import save
-from headscope.results.examples import exemplars_of
-from headscope.results.measure import heads_of
 from headscope.results.records import EXAMPLES, INPUTS
 from headscope.results.run import read_settings, write_settings
 from tests.references.runs import unfinished_run, write_run
@@ -19,12 +17,6 @@ from tests.references.runs import unfinished_run, write_run
 
 def opened(path: Path) -> Library:
     return Library([path])
-
-
-def test_a_finished_run_is_complete_and_has_nothing_to_say(tmp_path: Path) -> None:
-    run = opened(write_run(tmp_path / "mini", "vig2019")).run("mini").run
-    assert (run.state, run.notes, run.study, run.model) == ("complete", (), "vig2019", "mini-gpt2")
-    assert [len(exemplars_of(run.records, head)) for head in heads_of(run.data)] == [3] * 16
 
 
 def test_an_unfinished_run_says_how_far_it_is_and_how_to_finish_it(tmp_path: Path) -> None:
@@ -45,11 +37,6 @@ def test_a_run_that_finishes_while_it_is_open_becomes_complete(tmp_path: Path) -
     assert library.run("half").run.state == "complete"
 
 
-def test_a_run_is_opened_by_its_result_too(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "mini", "vig2019")
-    assert opened(path / "result.nc").run("mini").run.path == path
-
-
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -66,23 +53,6 @@ def test_the_corpus_is_named_as_far_as_it_is_known(
     path = write_run(tmp_path / "mini", "vig2019")
     write_settings(path, read_settings(path) | {"corpus": said})
     assert opened(path).run("mini").run.corpus == words
-
-
-def test_a_damaged_result_is_shown_with_the_way_to_repair_it(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "mini", "vig2019")
-    whole = (path / "result.nc").read_bytes()
-    (path / "result.nc").write_bytes(whole[: len(whole) // 3])
-    run = opened(path).run("mini").run
-    assert run.state == "damaged"
-    assert "delete it and run the study again" in run.notes[0]
-
-
-def test_damaged_examples_leave_the_rest_of_the_run(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "mini", "vig2019")
-    (path / EXAMPLES).write_bytes(b"PAR1 and nonsense")
-    run = opened(path).run("mini").run
-    assert run.state == "complete"
-    assert "examples.parquet cannot be read" in run.notes[0]
 
 
 def test_a_run_of_an_older_version_is_shown_and_said_to_be(tmp_path: Path) -> None:

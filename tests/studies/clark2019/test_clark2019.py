@@ -53,17 +53,6 @@ def test_the_batch_size_does_not_change_the_result(
             assert (values == large[name]).all(), name
 
 
-def test_missing_shards_are_computed_again_to_the_same_bits(tmp_path: Path) -> None:
-    model, corpus = tiny_bert(), paragraphs()
-    first = hs.study("clark2019", model, corpus, tmp_path, **QUICK)
-    shards = sorted((tmp_path / "shards").iterdir())
-    assert len(shards) > 3
-    for shard in shards[::2]:
-        shard.unlink()
-    (tmp_path / "result.nc").unlink()
-    same_numbers(first, hs.study("clark2019", model, corpus, tmp_path, **QUICK))
-
-
 def test_shards_do_not_cut_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, corpus = tiny_bert(), paragraphs()
     many = hs.study("clark2019", model, corpus, tmp_path / "many", **QUICK)

@@ -21,7 +21,6 @@ from headscope.results.claims import Verdict
 from headscope.results.statements import read_statements
 from headscope.studies.luger2026.kinds import KINDS, behaviour
 from headscope.text.corpus import Corpus
-from tests.references.numbers import same_numbers
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
 
 OPTIONS = {"context": 24, "records": False}
@@ -76,28 +75,6 @@ def test_the_report_shows_what_was_left_out(runs: dict[str, tuple[Path, xr.Datas
     assert json.loads(result.attrs["left_out"])["retrieval"] in page
     for figure in ("map", "shares", "reaches", "detectors"):
         assert (path / "figures" / f"{figure}.svg").stat().st_size > 1000
-
-
-def test_an_interrupted_run_goes_on_where_it_stopped(
-    tmp_path: Path, runs: dict[str, tuple[Path, xr.Dataset]]
-) -> None:
-    from headscope.engine import measure
-
-    usual = measure.SHARD_SENTENCES
-    try:
-        measure.SHARD_SENTENCES = 30
-        whole = hs.study("luger2026", causal_model(), tiny_corpus(), tmp_path / "a", **OPTIONS)
-        (tmp_path / "a" / "result.nc").unlink()
-        shards = sorted((tmp_path / "a" / "shards").glob("*.npz"))
-        assert len(shards) == 4
-        shards[2].unlink()
-        again = hs.study("luger2026", causal_model(), tiny_corpus(), tmp_path / "a", **OPTIONS)
-    finally:
-        measure.SHARD_SENTENCES = usual
-    same_numbers(again, whole)
-    one = runs["causal"][1]
-    for name in NAMES:
-        np.testing.assert_allclose(again[name], one[name], rtol=1e-5, atol=2e-6)
 
 
 def test_what_is_left_out_is_counted_and_a_corpus_of_short_texts_refused(
