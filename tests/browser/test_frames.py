@@ -63,11 +63,10 @@ def test_the_canvas_in_a_frame_is_painted_again(watched: Watched) -> None:
     assert (opaque, hidden) == (255, 0)
 
 
-@pytest.mark.parametrize("frame", FRAMES)
-def test_a_click_enlarges_a_head_of_the_model_view(watched: Watched, frame: str) -> None:
+def test_a_click_enlarges_a_head_of_the_model_view(watched: Watched) -> None:
     trace = random_trace()
     view = model_view(trace, layer=0, head=0, enlarged=False, hide=(), mass=1.0)
-    shown = show(watched, view, frame)
+    shown = show(watched, view, "sandboxed")
     assert shown.lines() == []
     shown.frame.get_by_role("gridcell", name="Layer 2, head 3").or_(
         shown.frame.locator(".hs-thumb").nth(11)
@@ -77,10 +76,9 @@ def test_a_click_enlarges_a_head_of_the_model_view(watched: Watched, frame: str)
     assert complaints(shown) == []
 
 
-@pytest.mark.parametrize("frame", FRAMES)
-def test_another_head_changes_the_weights_of_the_neuron_view(watched: Watched, frame: str) -> None:
+def test_another_head_changes_the_weights_of_the_neuron_view(watched: Watched) -> None:
     trace = random_trace()
-    shown = show(watched, neuron_view(trace, layer=0, head=0, pinned=4), frame)
+    shown = show(watched, neuron_view(trace, layer=0, head=0, pinned=4), "sandboxed")
     shown.frame.get_by_label("Head", exact=True).select_option("2")
     shown.settle()
     texts = [shape.get("text") for shape in shown.scene()["shapes"]]
@@ -125,22 +123,26 @@ def test_a_free_frame_saves_files_and_says_nothing(watched: Watched) -> None:
     expect(shown.frame.locator(".hs-note")).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "document.body.dataset.jpThemeLight = 'false'",
-        "document.body.dataset.vscodeThemeKind = 'vscode-dark'",
-        "document.body.className = 'dark dark-theme'",
-        "document.documentElement.dataset.theme = 'dark'",
-        "document.body.style.background = '#1b1e23'",
-    ],
-)
-def test_the_theme_follows_the_host_while_it_runs(watched: Watched, change: str) -> None:
+def test_the_theme_follows_the_host_while_it_runs(watched: Watched) -> None:
     shown = show(watched, head_view(random_trace()), "srcdoc")
-    assert shown.ground() == PAPER["light"]
-    shown.host.evaluate(change)
-    shown.frame.wait_for_selector(".hs-root[data-theme='dark']")
-    assert shown.scene()["paper"] == "#14181d"
+    for place, dark, light in (
+        ("document.body.dataset.jpThemeLight", "false", "true"),
+        ("document.body.dataset.vscodeThemeKind", "vscode-dark", "vscode-light"),
+        ("document.body.className", "dark dark-theme", ""),
+        ("document.documentElement.dataset.theme", "dark", "light"),
+        ("document.body.style.background", "#1b1e23", ""),
+    ):
+        shown.host.evaluate(f"{place} = '{dark}'")
+        shown.frame.wait_for_selector(".hs-root[data-theme='dark']")
+        assert shown.scene()["paper"] == "#14181d", place
+        shown.host.evaluate(f"{place} = '{light}'")
+        shown.frame.wait_for_selector(".hs-root[data-theme='light']")
+        assert shown.ground() == PAPER["light"], place
+        shown.host.evaluate("""() => {
+          delete document.body.dataset.jpThemeLight;
+          delete document.body.dataset.vscodeThemeKind;
+          delete document.documentElement.dataset.theme;
+        }""")
 
 
 def test_keys_do_not_reach_the_host(watched: Watched) -> None:
