@@ -20,6 +20,12 @@ def refuse(*arguments, **options):
 socket.socket.connect = refuse
 socket.getaddrinfo = refuse
 """
+# The lengths of a training and of a sample: file, line, and what takes its place.
+BRIEF = (
+    ("studies/clark2019/probes/training.py", "LEAST_STEPS = 1000", "LEAST_STEPS = 1"),
+    ("studies/untrained.py", "NETWORKS = 3", "NETWORKS = 1"),
+    ("studies/untrained.py", "SENTENCES = 96", "SENTENCES = 16"),
+)
 
 
 def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -38,7 +44,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel's content alone in a directory: what a user has who installed it."""
+    """The wheel's content alone in a directory: what a user has who installed it, but brief."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -47,6 +53,10 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     (folder / "site" / "sitecustomize.py").write_text(NO_NETWORK)
+    for file, long, brief in BRIEF:
+        source = (folder / "site" / "headscope" / file).read_text(encoding="utf-8")
+        assert long in source
+        (folder / "site" / "headscope" / file).write_text(source.replace(long, brief))
     return folder / "site"
 
 
