@@ -124,8 +124,8 @@ def test_the_page_of_metrics_lists_it(own: tuple[Path, Path, xr.Dataset]) -> Non
     page = load_page("metrics_page").page(["own_metric"])
     row = next(line for line in page.splitlines() if line.startswith("| `self_share` |"))
     assert "**Attention to <oneself>.** Share of its attention" in row
-    assert "Held against even attention (`self_even`)." in row
-    assert "| Σ a[i, i] / Σ a[i, j] | 0 to 1 |" in row
+    assert "Beside even attention (`self_even`)." in row
+    assert "| Σ a[i, i] / Σ a[i, j] | Nobody 2026 |" in row
     assert "## Your own" in page
 
 
