@@ -159,13 +159,22 @@ def _sources(package: str) -> Iterator[tuple[str, str]]:
 
 
 def _imported(home: str) -> set[str]:
-    """The modules of a study, and those that it imports."""
+    """The modules of a study, and those that it imports or what it shares with others does."""
     found: set[str] = set()
     for name, text in _sources(home):
-        found.add(name)
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+        found |= {name, *_imports(text)}
+    for name, text in _sources("headscope.studies.shared"):
+        if name in found:
+            found |= _imports(text)
+    return found
+
+
+def _imports(text: str) -> set[str]:
+    """What a module imports from others: their names, and those of what may be modules."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
     return found
 
 

@@ -17,7 +17,7 @@ PAGE = load_page("metrics_page")
 ABOUT_THE_RUN = {
     "study", "model", "is_causal", "corpus", "sentences", "tokens", "mean_tokens", "skipped",
     "words", "left_out", "options", "weights", "bos", "word_pieces", "records_sha256",
-    "shared_tokens", "unit_of_error", "documents", "groups", "copies", ATTRIBUTE,
+    "shared_tokens", "unit_of_error", "documents", "groups", "copies", "shown_first", ATTRIBUTE,
 }  # fmt: skip
 
 
