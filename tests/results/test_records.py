@@ -21,6 +21,7 @@ from headscope.results.records import (
 )
 from headscope.results.run import read_run
 from tests.references.luger2026_run import INPUTS_KEPT, LENGTH, POINTS, WORDS, write_luger_run
+from tests.references.runs import write_examples
 
 PLACE = {"layer": 0, "head": 0}
 WRITTEN = PLACE | {"of": "mean", "direction": "raises", "rank": 0, "token": "a", "logit": 0.5}
@@ -137,3 +138,18 @@ def test_a_place_behind_the_end_of_an_input_is_refused(
         write_records(tmp_path / file, [[row | changed if file == name else row]])
     with pytest.raises(RunError, match=f"{name} cannot be read .*behind the end"):
         exemplars_of(Records(tmp_path, (EXAMPLES, INPUTS)), Head(0, 0))
+
+
+def test_no_flipped_bit_of_the_metadata_ends_the_process(tmp_path: Path) -> None:
+    write_examples(tmp_path, (0,), 1)
+    content, refused = (tmp_path / INPUTS).read_bytes(), 0
+    begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for place in range(begin, len(content) - 8, 2):
+        flipped = bytearray(content)
+        flipped[place] ^= 2
+        (tmp_path / INPUTS).write_bytes(flipped)
+        try:
+            Records(tmp_path, (INPUTS,)).inputs([0])
+        except RunError:
+            refused += 1
+    assert refused > 100

@@ -13,11 +13,14 @@ read without the others. A run may come from a stranger: sizes and types are loo
 anything is read, values when they are. Runs of older versions lack the columns with a default.
 """
 
+import io
 import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TypeVar, cast, get_type_hints
 
@@ -211,6 +214,8 @@ class Records:
         if name not in self.files:
             return
         try:
+            about = (self.folder / name).stat()
+            _check_metadata(self.folder / name, about.st_size, getattr(about, "st_mtime", 0.0))
             with (self.folder / name).open("rb") as content:
                 columns, rows = _rows(cast(BinaryIO, content), name, bounds, wanted)
             names = [name for name in (column.name for column in fields(kind)) if name in columns]
@@ -342,6 +347,37 @@ def _rows(
                     raise RunError("it has longer lists of one head than a run can have")
                 rows += table.to_pylist()
     return columns, rows
+
+
+class _Blank(io.BytesIO):
+    """A file of zeros that knows whether it was read."""
+
+    was_read = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.was_read = True
+        return super().read(size)
+
+
+@lru_cache(maxsize=64)
+def _check_metadata(path: Path, size: int, changed: float) -> None:
+    """Refuse metadata of columns that Arrow cannot read: asked for it, it ends the process.
+
+    Where a column is read, its metadata is understood first, and a fault in it is an error. Zeros
+    are no column either, but that is found only after they were read.
+    """
+    with path.open("rb") as content:
+        metadata = pq.read_metadata(content)
+    leaves = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    blank = _Blank(bytes(size))
+    with pq.ParquetFile(blank, metadata=metadata) as file:
+        for group, leaf in product(range(metadata.num_row_groups), leaves):
+            blank.was_read = False
+            try:
+                file.read_row_group(group, columns=[leaf], use_threads=False)
+            except Exception as error:
+                if not blank.was_read:
+                    raise RunError(f"its metadata is damaged: {said(error)}") from error
 
 
 def _check_group(group: pq.RowGroupMetaData) -> None:
