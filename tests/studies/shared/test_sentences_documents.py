@@ -133,7 +133,7 @@ def test_the_way_is_chosen_by_length_and_written_down(
         show(*args)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr("headscope.engine.forward.show_layers", watch)
-    monkeypatch.setattr(showing, "DENSE_TOKENS", 20)
+    monkeypatch.setattr(forward, "DENSE_TOKENS", 20)
     monkeypatch.setattr(running, "DENSE_TOKENS", 20)
     hs.study("vig2019", causal_model(), treebank(40), tmp_path, context=CONTEXT)
     assert set(seen) - {"dense"} == {"fused"}
@@ -144,7 +144,7 @@ def test_the_way_is_chosen_by_length_and_written_down(
 def test_sentences_stay_whole_matrices_and_do_not_depend_on_the_new_options(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(showing, "DENSE_TOKENS", 2)
+    monkeypatch.setattr(forward, "DENSE_TOKENS", 2)
     monkeypatch.setattr(Model, "forward_fused", lambda *_, **__: pytest.fail("not dense"))
     monkeypatch.setattr("headscope.model.model.capture_rows", lambda *_: pytest.fail("not dense"))
     found = hs.study("vig2019", causal_model(), treebank(40))
