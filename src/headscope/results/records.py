@@ -49,7 +49,7 @@ REMEDY = "run the study again into the same RUN, which writes it again"
 FileRows = Sequence[Mapping[str, Any]]  # of one group
 
 # The most that a file may say that it holds. An encoding that is not listed may unpack without end.
-_GROUPS, _ROWS, _GROUP_BYTES, _GROUP_VALUES = 2**20, 2**23, 2**27, 2**24
+_GROUPS, _ROWS, _GROUP_BYTES, _GROUP_VALUES = 2**15, 2**23, 2**27, 2**24
 _ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"})
 # The most that is read at once, of one head: rows, values of a column, characters.
 _HEAD_ROWS, _HEAD_VALUES, _HEAD_CHARACTERS = 2**14, 2**22, 2**26
