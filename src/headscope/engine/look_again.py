@@ -241,11 +241,7 @@ class Look(ModelWork[Block]):
 
 @dataclass
 class ExampleTable:
-    """Weights seen so far of single heads on single inputs.
-
-    They lie in a few buffers that grow: thousands of small arrays among the large ones that come
-    and go would keep the memory of these from being used again.
-    """
+    """Weights seen so far of single heads on single inputs, in buffers that grow."""
 
     places: list[tuple[int, int, int]] = field(default_factory=list)  # layer, head, input
     columns: dict[str, bytearray] = field(default_factory=lambda: defaultdict(bytearray))
