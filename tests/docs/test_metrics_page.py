@@ -59,7 +59,7 @@ def test_a_measure_explains_its_companions_and_the_variables_it_names() -> None:
 
 def test_a_row_says_title_meaning_and_baseline_and_escapes_bars() -> None:
     against = (Baseline("even", "the word at offset {}"),)
-    measure = Measure("share", "Share", "Of it.", "|a|", "Me 2026", cost="n", baselines=against)
+    measure = Measure("share", "Share", "Of it.", "|a|", "Me 2026", baselines=against)
     assert PAGE._row(measure) == (
         "| `share`\\* | **Share.** Of it. Beside the word at offset … (`even`). "
         "| \\|a\\| | Me 2026 |\n"

@@ -38,8 +38,6 @@ COMPOSITION = Measure(
     "the side of the query or of the key",
     reference="Elhage et al. 2021, as texts use it",
     unit="",
-    range="any; the shares of a side sum to 1",
-    cost="two backward passes through the layers before, norms, attention and MLPs held",
     more="is fed more by the part",
     axes={"side": "Side", "source": "Part"},
 )

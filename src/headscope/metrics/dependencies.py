@@ -66,8 +66,6 @@ DEPENDENCY_ALIGNMENT = Measure(
     meaning="Share of attention between the words of one dependency arc.",
     formula="Σ a[i, j]·dep(i, j) / Σ a[i, j]; dep: i is the parent, j is the parent, either",
     reference="Vig & Belinkov 2019, Eq. 4, Fig. 8",
-    range="0 to 1; either is the sum of the other two",
-    cost="n², one product with the pair features that distance shares",
     more="follows dependency arcs more",
     axes={"form": "Form"},
     baselines=(
@@ -83,7 +81,6 @@ DEPENDENCY_BASELINE = Measure(
     meaning="Share of the pairs that are related.",
     formula="Σ dep(i, j) / pairs that count",
     reference="Vig & Belinkov 2019, Fig. 8",
-    cost="n and the arcs, once for all heads",
     axes={"form": "Form"},
 )
 DEPENDENCY_BASELINE_WITHOUT_SELF = Measure(
@@ -92,7 +89,6 @@ DEPENDENCY_BASELINE_WITHOUT_SELF = Measure(
     meaning="Share of the pairs of two different tokens that are related.",
     formula="Σ dep(i, j) / pairs that count and have i ≠ j",
     reference="Vig & Belinkov 2019, Fig. 8, the other reading of it",
-    cost="n and the arcs, once for all heads",
     axes={"form": "Form"},
 )
 DEPENDENCY_PROBABILITY = Measure(
@@ -101,7 +97,6 @@ DEPENDENCY_PROBABILITY = Measure(
     meaning="Share of the token pairs at a separation that are related.",
     formula="related pairs at the separation / pairs at the separation",
     reference="Vig & Belinkov 2019, text on Fig. 8",
-    cost="n·100 and the arcs, once for all heads",
     axes={"separation": "Separation"},
 )
 DEPENDENCY_WITHIN = Measure(
@@ -110,8 +105,6 @@ DEPENDENCY_WITHIN = Measure(
     meaning="Share of the related pairs that are at most this far apart.",
     formula="arcs up to the separation / arcs",
     reference="Vig & Belinkov 2019, text on Fig. 8",
-    range="0 to 1, rising",
-    cost="none beyond dependency_probability",
     axes={"separation": "Separation"},
 )
 MEAN_DEPENDENCY_SPAN = Measure(
@@ -121,8 +114,6 @@ MEAN_DEPENDENCY_SPAN = Measure(
     formula="Σ |i − j| of related pairs / related pairs",
     reference="Vig & Belinkov 2019, text on Fig. 8",
     unit="tokens",
-    range="from 1, in tokens",
-    cost="none beyond dependency_probability",
 )
 DEPENDENCY_EXPECTED = Measure(
     "dependency_expected",
@@ -132,8 +123,6 @@ DEPENDENCY_EXPECTED = Measure(
     "s(o): weight of the head at offset o / that of even attention, input by input; offsets beyond "
     "64 count as one",
     reference="Vig & Belinkov 2019, text on Figs. 8 and 11: relations become rare with distance",
-    range="0 to 1; either is the sum of the other two",
-    cost="n², one sum along diagonals",
     more="would follow more arcs by its distances alone",
     axes={"form": "Form"},
 )

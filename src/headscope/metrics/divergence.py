@@ -49,8 +49,6 @@ HEAD_DIVERGENCE = Measure(
     formula="Σ JS(p′, q′) over the rows of all inputs, p′ = 0.999·a + 0.001/n, natural logarithm",
     reference="Clark et al. 2019, §6",
     unit="divergence",
-    range="0 to rows · ln 2",
-    cost="n² for every pair of heads of the model: the dearest metric",
     more="attends less alike",
     with_errors=False,
 )
@@ -62,8 +60,6 @@ HEAD_POSITION = Measure(
     "classical solution",
     reference="Clark et al. 2019, Fig. 6",
     unit="",
-    range="any; only the distances mean something",
-    cost="from head_divergence alone",
     with_errors=False,
 )
 HEAD_ORDER = Measure(
@@ -73,8 +69,6 @@ HEAD_ORDER = Measure(
     formula="leaves of the average-linkage tree of head_divergence",
     reference="after Clark et al. 2019, §6",
     unit="",
-    range="places from 0",
-    cost="from head_divergence alone",
     with_errors=False,
 )
 NEAREST_HEAD = Measure(
@@ -84,8 +78,6 @@ NEAREST_HEAD = Measure(
     formula="the heads with the least head_divergence",
     reference="after Clark et al. 2019, §6",
     unit="",
-    range="names of heads",
-    cost="from head_divergence alone",
     with_errors=False,
 )
 

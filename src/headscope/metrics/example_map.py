@@ -19,7 +19,6 @@ EXAMPLE_MAP = Measure(
     meaning="The weights of one short stretch of the corpus, as they are.",
     formula="a[i, j]",
     reference="Vig & Belinkov 2019, Fig. 4; Clark et al. 2019, Fig. 1",
-    cost="the weights of one input are kept",
     axes={"query": "From", "key": "To"},
     with_errors=False,
 )

@@ -55,8 +55,6 @@ SAMPLE_INPUT = Measure(
     "input left out",
     reference="–",
     unit="",
-    range="from 0",
-    cost="none beyond reading",
     axes={"point": "Token"},
     with_errors=False,
     also=("sample_position",),
@@ -69,7 +67,6 @@ EXAMPLE_PEAK = Measure(
     formula="max a[i, j] over the pairs that count; the inputs with the largest, and in each fifth "
     "of all inputs by it those of smallest seeded hash",
     reference="Vig & Belinkov 2019, Tables 1–3; Luger, Kamath et al. 2026",
-    cost="none beyond the largest weight",
     more="is surer of the pair",
     axes={"band": "Band", "pick": "Rank"},
     with_errors=False,

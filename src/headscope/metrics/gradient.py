@@ -50,8 +50,6 @@ GRADIENT = Measure(
     "be predicted",
     reference="Clark et al. 2019, Fig. 3",
     unit="",
-    range="from 0",
-    cost="one more forward and one backward pass",
     more="matters more to the loss",
     axes={"target": "To"},
 )
@@ -62,8 +60,6 @@ GRADIENT_MEAN_LOSS = Measure(
     formula="the one of gradient with L averaged over the tokens to be predicted",
     reference="Clark et al. 2019, Fig. 3; the paper does not say how L is reduced",
     unit="",
-    range="from 0",
-    cost="none beyond gradient",
     more="matters more to the loss",
     axes={"target": "To"},
 )

@@ -61,8 +61,6 @@ def _declare(
         formula=formula,
         reference=reference,
         unit="nats",
-        range="any" if name != "gate_importance" else "from 0",
-        cost=cost,
         more="matters more to the loss",
         with_errors=False,
         also=tuple(f"{name}{end}" for end in ENDS),

@@ -17,8 +17,6 @@ POS_TO = Measure(
     meaning="Share of attention that words of this tag receive.",
     formula="Σ a[i, j]·[tag(j) = l] / Σ a[i, j]",
     reference="Vig & Belinkov 2019, Eq. 3, Fig. 6",
-    range="0 to 1; sums to 1 over the tags if every token has one",
-    cost="n·tags, from the column sums that other metrics share",
     more="attends more to words of this tag",
     axes=TAG_AXIS,
     baselines=(Baseline("pos_to_even", EVEN), Baseline("tag_frequency", "frequency of the tag")),
@@ -29,7 +27,6 @@ POS_FROM = Measure(
     meaning="Share of attention that words of this tag pay.",
     formula="Σ a[i, j]·[tag(i) = l] / Σ a[i, j]",
     reference="Vig & Belinkov 2019, Eq. 3, Fig. 7",
-    cost="n·tags, from the row sums that other metrics share",
     more="has more of its attention paid by words of this tag",
     axes=TAG_AXIS,
     baselines=(Baseline("pos_from_even", EVEN), Baseline("tag_frequency", "frequency of the tag")),
@@ -40,8 +37,6 @@ DEPREL_TO = Measure(
     meaning="Share of attention that words with this relation receive.",
     formula="Σ a[i, j]·[relation(j) = l] / Σ a[i, j]",
     reference="Vig & Belinkov 2019, Eq. 3, Fig. 9",
-    range="0 to 1; sums to 1 over the relations if every token has one",
-    cost="n·relations, from the column sums that other metrics share",
     more="attends more to words with this relation",
     axes=DEPREL_AXIS,
     baselines=(
@@ -55,7 +50,6 @@ TAG_FREQUENCY = Measure(
     meaning="Share of the tokens that belong to words of this tag.",
     formula="tokens with the tag / tokens that are not null",
     reference="Vig & Belinkov 2019, beside Figs. 6 and 7",
-    cost="n, once for all heads",
     axes=TAG_AXIS,
 )
 DEPREL_FREQUENCY = Measure(
@@ -64,7 +58,6 @@ DEPREL_FREQUENCY = Measure(
     meaning="Share of the tokens that belong to words with this relation.",
     formula="tokens with the relation / tokens that are not null",
     reference="Vig & Belinkov 2019, beside Fig. 9",
-    cost="n, once for all heads",
     axes=DEPREL_AXIS,
 )
 

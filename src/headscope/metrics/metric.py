@@ -281,7 +281,6 @@ def norm_of(measure: Measure) -> Measure:
         formula=f"the one of {measure.name} with a′[i, j] = a[i, j]·‖v_j W_O‖ / "
         "Σ_k a[i, k]·‖v_k W_O‖ instead of a[i, j]",
         reference="Kobayashi et al. 2020",
-        cost="n·d²: the output projection once more, and another pass over the weights",
         baselines=measure.baselines[:1],
         published=(),
     )
@@ -297,8 +296,6 @@ def even_of(measure: Measure) -> Measure:
         "however small that is",
         reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
         unit=measure.unit,
-        range=measure.range,
-        cost=f"{measure.cost}, once for all heads",
         axes=measure.axes,
     )
 

@@ -64,7 +64,6 @@ def _declare(
         meaning=f"Share of its attention that a token pays to {whom}.",
         formula=formula,
         reference=reference,
-        cost=cost,
         more=f"looks more at {whom}",
         baselines=(Baseline(f"{name}_even", EVEN),),
     )
@@ -175,8 +174,6 @@ DISTANCE_SPREAD = Measure(
     formula="√(Σ a[i, j]·|i − j|² / Σ a[i, j] − distance²)",
     reference=f"{HEADVIS}, which gives its square",
     unit="tokens",
-    range="0 to half of the longest input, in tokens",
-    cost="n², one sum along diagonals that distance_histogram shares",
     more="looks near and far",
 )
 DISTANCE_HISTOGRAM = Measure(
@@ -185,7 +182,6 @@ DISTANCE_HISTOGRAM = Measure(
     meaning="Share of attention at this distance or further, up to the next power of two.",
     formula="Σ a[i, j]·[s ≤ |i − j| < 2s] / Σ a[i, j] for s = 1, 2, 4 …; s = 0 is the token itself",
     reference=HEADVIS,
-    cost="n², one sum along diagonals",
     more="looks more often this far",
     axes={"separation": "Distance from"},
     baselines=(Baseline("distance_histogram_even", EVEN),),
@@ -202,7 +198,6 @@ PEAK_HISTOGRAM = Measure(
     formula="number of inputs with p ≤ max a[i, j] < p + 0.02, i > 0, j > 0 / number of inputs; "
     "the first token is left out as query and key",
     reference=HEADVIS,
-    cost="n², one maximum",
     more="is this sure of one pair in more of the inputs",
     axes={"peak": "Largest weight from"},
 )

@@ -56,7 +56,6 @@ INDUCTION = Measure(
     formula=f"Σ a[i, j]·[t[j−1] = t[i], j < i] / number of tokens i that have such a j; weights "
     f"below {LEAST} count as 0",
     reference=HEADVIS,
-    cost="the number of such pairs",
     more="looks more at what followed the token before",
     baselines=(Baseline("induction_even", EVEN),),
 )
@@ -67,7 +66,6 @@ DUPLICATE = Measure(
     formula=f"Σ a[i, j]·[t[j] = t[i], j < i] / number of tokens i that have such a j; weights "
     f"below {LEAST} count as 0",
     reference=f"Wang et al. 2022, on text; the threshold as for induction of {HEADVIS}",
-    cost="the number of such pairs",
     more="looks more at an earlier occurrence of the token",
     baselines=(Baseline("duplicate_even", EVEN),),
 )
@@ -80,7 +78,6 @@ PREVIOUS_TOKEN_SCORE = Measure(
     meaning=MEANING + "the token before.",
     formula="mean of a[i, i−1] over the second half of a random sequence that occurs twice",
     reference="Elhage et al. 2021; Olsson et al. 2022",
-    cost="one forward pass of a few short sequences for all three scores",
     more="looks more at the previous token",
 )
 DUPLICATE_TOKEN_SCORE = Measure(
@@ -89,7 +86,6 @@ DUPLICATE_TOKEN_SCORE = Measure(
     meaning=MEANING + "the same token one period back.",
     formula="mean of a[i, i−p] over the second half; p is the period",
     reference="Elhage et al. 2021; Olsson et al. 2022",
-    cost="none beyond previous_token_score",
     more="looks more at an earlier occurrence of the token",
 )
 INDUCTION_SCORE = Measure(
@@ -98,7 +94,6 @@ INDUCTION_SCORE = Measure(
     meaning=MEANING + "the token that followed the same token one period back.",
     formula="mean of a[i, i−p+1] over the second half; p is the period",
     reference="Olsson et al. 2022",
-    cost="none beyond previous_token_score",
     more="looks more at what followed the token before",
 )
 SCORES = (PREVIOUS_TOKEN_SCORE, DUPLICATE_TOKEN_SCORE, INDUCTION_SCORE)
@@ -116,7 +111,6 @@ RETRIEVAL = Measure(
     formula="Σ a[i, j] / number of i; t[i] is token k of the needle said again at the end, j the "
     "place of its token k + 1 in the text",
     reference=REFERENCE,
-    cost="one forward pass of a few texts for every depth",
     more="looks more at what is to be copied from far",
 )
 RETRIEVAL_AT = Measure(
@@ -125,7 +119,6 @@ RETRIEVAL_AT = Measure(
     meaning="The same for a needle that stands at one depth of the text: 0 is its beginning.",
     formula="the one of retrieval, with the needle after this share of the text",
     reference=REFERENCE,
-    cost="none beyond retrieval",
     more="looks more at what is to be copied from this depth",
     axes={"depth": "Depth"},
 )

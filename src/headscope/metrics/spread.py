@@ -31,8 +31,6 @@ DISTANCE = Measure(
     formula="Σ a[i, j]·|i − j| / Σ a[i, j]",
     reference="Vig & Belinkov 2019, Eq. 6, Fig. 11",
     unit="tokens",
-    range="0 to the longest input, in tokens",
-    cost="n², one product with the separations",
     more="looks further",
 )
 # Another study has another measure of this name; see `headscope.metrics.surface`.
@@ -44,8 +42,6 @@ ENTROPY = Measure(
     "do not count",
     reference="Vig & Belinkov 2019, Eq. 7, Fig. 12",
     unit="nats",
-    range="0 to ln n, in nats",
-    cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
 )
 NULL_SHARE = Measure(
@@ -54,7 +50,6 @@ NULL_SHARE = Measure(
     meaning="Share of attention to the first token or the delimiters.",
     formula="Σ a[i, null] / Σ a[i, j] over the queries i that are not null",
     reference="Vig & Belinkov 2019, Fig. 5",
-    cost="n², one product with the null mask that other metrics share",
     more="puts more of its attention on null tokens",
     baselines=(Baseline("null_share_even", EVEN),),
 )
@@ -64,7 +59,6 @@ NULL_SHARE_ALL_QUERIES = Measure(
     meaning="Share of attention to the first token or the delimiters, over every query.",
     formula="Σ a[i, null] / Σ a[i, j] over all queries",
     reference="Vig & Belinkov 2019, Fig. 5, the other reading of it",
-    cost="n², one sum of the weights",
     more="puts more of its attention on null tokens",
 )
 NULL_SHARE_NORM = norm_of(NULL_SHARE)
@@ -75,8 +69,6 @@ CORRELATION = Measure(
     formula="Pearson's r over all heads",
     reference="Vig & Belinkov 2019, text on Figs. 11 and 12",
     unit="",
-    range="−1 to 1",
-    cost="from the variables alone",
     axes={"pair": "Pair"},
     with_errors=False,
 )
@@ -87,7 +79,6 @@ CORRELATION_P = Measure(
     formula="p of Pearson's r over all heads",
     reference="Vig & Belinkov 2019, text on Figs. 11 and 12",
     unit="",
-    cost="from the variables alone",
     axes={"pair": "Pair"},
     with_errors=False,
 )

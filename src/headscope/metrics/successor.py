@@ -49,7 +49,6 @@ SUCCESSOR = Measure(
     formula="number of tokens x with argmax over the series of U·norm(v_x W_O) = successor of x / "
     "number of tokens x",
     reference=REFERENCE,
-    cost="one forward pass of some sixty texts of a token each",
     more="writes the next member of more series",
     baselines=(Baseline("successor_even", "a member at random"),),
 )
@@ -59,7 +58,6 @@ SUCCESSOR_EVEN = Measure(
     meaning="The share of a head that names a member of the series at random.",
     formula="mean over the tokens x of 1 / members of its series",
     reference=REFERENCE,
-    cost="none",
 )
 
 

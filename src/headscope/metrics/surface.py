@@ -35,7 +35,6 @@ OFFSET_SHARE = Measure(
     meaning="Share of attention to the token at this relative position.",
     formula="Σ_i a[i, i+o] / n",
     reference="Clark et al. 2019, §3.1",
-    cost="n for every offset",
     more="attends more to the token at this offset",
     axes={"offset": "Offset"},
     baselines=(Baseline("offset_share_even", EVEN),),
@@ -46,7 +45,6 @@ SPECIAL_SHARE = Measure(
     meaning="Share of attention to [CLS], [SEP] or punctuation.",
     formula="Σ_i Σ_j a[i, j]·[j in class] / n",
     reference="Clark et al. 2019, Fig. 2 top",
-    cost="n, from the sums over columns",
     more="attends more to these tokens",
     axes={"special": "Token"},
     baselines=(Baseline("special_share_even", EVEN),),
@@ -58,7 +56,6 @@ SEP_TO_SEP = Measure(
     meaning="Share of the attention of [SEP] that goes to [SEP].",
     formula="Σ a[i, j]·[j is SEP] over the rows i of [SEP] / number of such rows",
     reference="Clark et al. 2019, Fig. 2 bottom",
-    cost="none beyond special_share",
     more="has [SEP] attend more to [SEP]",
 )
 OTHER_TO_SEP = Measure(
@@ -67,7 +64,6 @@ OTHER_TO_SEP = Measure(
     meaning="Share of the attention of all other tokens that goes to [SEP].",
     formula="Σ a[i, j]·[j is SEP] over all other rows i / number of such rows",
     reference="Clark et al. 2019, Fig. 2 bottom",
-    cost="none beyond special_share",
     more="has the other tokens attend more to [SEP]",
 )
 # Another study has another measure of this name; see `headscope.metrics.spread`.
@@ -78,8 +74,6 @@ ENTROPY = Measure(
     formula="mean over rows of −Σ p′ ln p′ with p′ = 0.9999·a + 0.0001/n",
     reference="Clark et al. 2019, Fig. 4 top",
     unit="nats",
-    range="0 to ln n, in nats",
-    cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
     baselines=(Baseline("entropy_even", EVEN),),
 )
@@ -90,8 +84,6 @@ ENTROPY_FROM_CLS = Measure(
     formula="the one of entropy for the row of [CLS]",
     reference="Clark et al. 2019, Fig. 4 bottom",
     unit="nats",
-    range="0 to ln n, in nats",
-    cost="none beyond entropy",
     more="spreads the attention of [CLS] more widely",
     baselines=(Baseline("uniform_entropy", "uniform attention"),),
 )
@@ -102,8 +94,6 @@ UNIFORM_ENTROPY = Measure(
     formula="mean over segments of ln n",
     reference="Clark et al. 2019, Fig. 4, dotted line",
     unit="nats",
-    range="0 to ln n, in nats",
-    cost="1, once for all heads",
 )
 CONFIDENCE = Measure(
     "confidence",
@@ -111,8 +101,6 @@ CONFIDENCE = Measure(
     meaning="Mean of each row's largest weight.",
     formula="Σ_i max_j a[i, j] / n",
     reference="Voita et al. 2019, who leave out the end of the sentence",
-    range="1/n to 1",
-    cost="n², one maximum",
     more="puts more of its attention on one token",
 )
 FIRST_TOKEN_SHARE = Measure(
@@ -121,7 +109,6 @@ FIRST_TOKEN_SHARE = Measure(
     meaning="Mean share of token 0.",
     formula="Σ_i a[i, 0] / n",
     reference="Gu et al. 2024",
-    cost="n",
     more="attends more to the first token",
     baselines=(Baseline("first_token_share_even", EVEN),),
 )
@@ -132,7 +119,6 @@ SINK_TEXTS = Measure(
     "heads is the sink rate as Gu et al. compute it, text by text.",
     formula="texts with Σ_i a[i, 0] / n > 0.3 / texts",
     reference="Gu et al. 2024",
-    cost="n",
     more="rests on the first token in more texts",
 )
 SINK_RATE = Measure(
@@ -141,7 +127,6 @@ SINK_RATE = Measure(
     meaning="Share of the heads that put much of their attention on the first token.",
     formula="heads with first_token_share > 0.3 / heads",
     reference="Gu et al. 2024",
-    cost="from first_token_share alone",
     with_errors=False,
 )
 

@@ -42,7 +42,6 @@ TOP_TOKEN_SHARE = Measure(
     formula="Σ a[i, j] over the occurrences i (query) or j (key) of the token / Σ a[i, j], "
     "i > 0 (query), j > 0; lift divides it by the token's share of all tokens",
     reference="Luger, Kamath et al. 2026; lift added",
-    cost="n: sums over rows and columns, by token",
     axes={"side": "Side", "by": "Ordered by", "top": "Rank"},
     with_errors=False,
     also=("top_token", "top_token_lift", "top_token_count"),

@@ -40,7 +40,6 @@ VARIABILITY = Measure(
     f"the inputs that have the pair; of more than {MOST_INPUTS:,} inputs those of smallest seeded "
     "hash",
     reference="Vig & Belinkov 2019, Eq. 5, Fig. 10",
-    cost=f"100 weights of every head are held, of at most {MOST_INPUTS:,} inputs",
     more="depends more on content than on position",
 )
 

@@ -44,8 +44,6 @@ MEASURES = (
         formula=MEAN_REPLACEMENT.formula,
         reference="after Voita et al. 2019",
         unit="nats",
-        range="any",
-        cost="none beyond mean_replacement",
         more="matters more to the loss",
         axes={"where": "Where"},
     ),

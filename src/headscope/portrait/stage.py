@@ -456,7 +456,7 @@ def recognise(sample: Sample, drawn: Mapping[str, np.ndarray]) -> tuple[float, f
 def _measure(name: str, title: str, meaning: str, formula: str, **more: Any) -> Measure:
     return Measure(
         name, title, meaning, formula, "Headscope's own; see docs/portraits.md",
-        cost="a sample of the texts once more, and a fit", more="is better described", **more,
+        more="is better described", **more,
     )  # fmt: skip
 
 
@@ -484,6 +484,5 @@ NAMES = tuple(measure.name for measure in MEASURES)
 BEHAVIOUR = Measure(
     "behaviour", "Behaviour", "The short name of what the head looks at.",
     "the first fact of its description, or the sink where that explains half of its attention",
-    "Headscope's own; see docs/portraits.md", unit="", range="names", with_errors=False,
-    cost="from the portrait alone",
+    "Headscope's own; see docs/portraits.md", unit="", with_errors=False,
 )  # fmt: skip

@@ -85,8 +85,6 @@ class Measure:
     formula: str
     reference: str
     unit: Unit = "share"
-    range: str = "0 to 1"
-    cost: str = ""  # of one input of n tokens for one head, beyond the forward pass
     more: str = ""  # what a larger value says: "looks further"
     axes: Mapping[str, str] = field(default_factory=dict)  # titles of the further dimensions
     baselines: tuple[Baseline, ...] = ()  # the first that the result has counts

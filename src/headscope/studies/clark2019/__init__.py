@@ -64,8 +64,6 @@ BEHAVIOUR = Measure(
     "finds wins over all",
     reference="Clark et al. 2019, Fig. 6",
     unit="",
-    range="names",
-    cost="from the variables alone",
     with_errors=False,
     groups={
         "previous": "position",

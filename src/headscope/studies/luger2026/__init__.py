@@ -22,7 +22,7 @@ from headscope.studies.study import Study
 from headscope.studies.untrained import UNTRAINED
 
 SINK_RATE = replace(surface.SINK_RATE, formula="heads with first_share > 0.3 / heads",
-                    cost="from first_share alone")  # fmt: skip
+)  # fmt: skip
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:

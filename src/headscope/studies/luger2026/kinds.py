@@ -73,8 +73,6 @@ BEHAVIOUR = Measure(
     + "; by the whole interval of 95 %; of several the last; else other",
     reference="the measures' own; thresholds of Clark et al. 2019 and Gu et al. 2024",
     unit="",
-    range="names",
-    cost="from the variables alone",
     with_errors=False,
     groups={**{kind.name: kind.group for kind in KINDS}, OTHER: "unnamed"},
 )

@@ -52,7 +52,6 @@ FIGURE5 = Measure(
     "pairs to be found.",
     formula="a[i, j] between words",
     reference="Clark et al. 2019, Fig. 5",
-    cost="a forward pass of about 24 sentences for every head shown",
     with_errors=False,
     also=("figure5_words", "figure5_gold"),
 )

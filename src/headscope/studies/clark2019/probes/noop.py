@@ -53,8 +53,6 @@ def _declare(name: str, title: str, meaning: str, formula: str, unit: str, cost:
         formula=formula,
         reference=CLARK,
         unit="share" if unit else "",
-        range="0 to 1" if unit else "from 0",
-        cost=cost,
         axes={"relation": "Relation"},
         with_errors=False,
         also=(f"{name}_governor", *(f"{name}{side}{end}" for side in SIDES for end in SUMS)),

@@ -57,7 +57,6 @@ RELATION_ACCURACY = Measure(
     meaning="How often the head's choice is the right word.",
     formula="words whose arg-max is right / words that the head could see",
     reference="Clark et al. 2019, §4.2, Table 1",
-    cost="n² for word maps that all probes share, and two arg-maxima",
     more="finds more of them",
     axes={"direction": "Direction", "relation": "Relation"},
     baselines=(
@@ -74,7 +73,6 @@ OFFSET_ACCURACY = Measure(
     "head could see.",
     formula="words whose governor is at the offset / words",
     reference="Clark et al. 2019, Table 1, the baseline",
-    cost="words, once for all heads",
     axes={"offset": "Offset", "relation": "Relation", "direction": "Direction"},
     with_errors=False,
     also=(
@@ -89,8 +87,6 @@ RELATION_COUNT = Measure(
     formula="words; scored words / words",
     reference="Clark et al. 2019, Table 1",
     unit="",
-    range="from 0; 0 to 1",
-    cost="words, once for all heads",
     axes={"relation": "Relation", "direction": "Direction"},
     with_errors=False,
     also=("relation_coverage",),
@@ -103,7 +99,6 @@ TREE_ACCURACY = Measure(
     "punctuation left out",
     reference="Raganato & Tiedemann 2018; not quite UUAS (Hewitt & Manning 2019), whose trees have "
     "no punctuation",
-    cost="words² for the tree of every head",
     more="its tree has more of the arcs",
     baselines=(Baseline("tree_baseline", "joining neighbours"),),
     with_errors=False,
@@ -115,7 +110,6 @@ TREE_BASELINE = Measure(
     meaning="What a chain of the words has of the tree.",
     formula="arcs between neighbouring words / arcs",
     reference="Hewitt & Manning 2019, the linear baseline",
-    cost="words, once for all heads",
     with_errors=False,
     also=(*(f"tree_baseline{end}" for end in SUMS),),
 )
