@@ -65,7 +65,7 @@ def page() -> str:
     found = ((name, getattr(hs, name)) for name in hs.__all__)
     functions = [getattr(each, name, each) for name, each in found]
     sections = [
-        _section("Functions", filter(inspect.isfunction, functions), "hs."),
+        _section("Functions", filter(inspect.isfunction, map(inspect.unwrap, functions)), "hs."),
         _section("Elsewhere", OTHERS, "headscope.results.statements."),
         *(_class(each) for each in CLASSES),
         _settings(),
