@@ -11,6 +11,7 @@ import xarray as xr
 import headscope as hs
 from headscope.engine.setup import Setup
 from headscope.head import Head
+from headscope.model.model import Model
 from headscope.portrait.cost import CostStage, Replacing
 from headscope.results.describe import PORTRAIT, read_description
 from tests.references.tiny_models import bidirectional_model, causal_model, treebank
@@ -94,8 +95,7 @@ def test_it_is_left_out_unless_asked_for_and_a_model_without_a_loss_says_why() -
     assert CostStage().pieces(setup, xr.Dataset({PORTRAIT: 0})) == ()
     result = study(bidirectional_model(), cost=0)
     assert "mean_replacement" not in result
-    model = causal_model()
-    network: Any = model.network
-    network.set_output_embeddings(None)
+    network: Any = causal_model().network
+    model = Model(network.base_model, causal_model().tokenizer, name="headless")
     reason = json.loads(study(model, cost=TEXTS).attrs["left_out"])["replacement_where"]
     assert reason == "the model has no language-model head, so there is no loss to differentiate"
