@@ -71,7 +71,7 @@ def test_two_runs_of_one_study_are_compared_in_both_orders(made: Path, visitor: 
 
 def test_what_the_server_refuses_is_a_file_that_says_why(made: Path, visitor: TestClient) -> None:
     said = visitor.get("/api/runs/vig/clusters").json()
-    assert stored(made, "runs/vig/clusters") == said and "clark2019" in said["error"]
+    assert stored(made, "runs/vig/clusters") == said and "no map of them" in said["error"]
 
 
 def test_every_page_is_there_and_names_files_by_relative_paths_only(made: Path) -> None:

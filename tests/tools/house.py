@@ -47,8 +47,9 @@ LAZY_DOORS = {
     ("headscope.model.trace", "headscope.views"): "the public door to the views",
     ("headscope.model.trace", "headscope.model.stored"): "which makes traces itself",
     ("headscope.model.difference", "headscope.plots.difference"): "imports matplotlib",
+    ("headscope.mcp", "headscope.reports.tables"): "an agent that reads no table does not wait",
     (
-        "headscope.model.loading.source",
+        "headscope.model.loading.network",
         "headscope.model.loading.load",
     ): "a pickled model is loaded where it lands",
     (

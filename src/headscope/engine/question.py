@@ -1,8 +1,8 @@
 """What a study asks of its inputs: which measures, by which metrics, and why some are left out.
 
 ```python
-TAGS = Question(("pos_to", "pos_from", "tag_frequency"), tag_metrics, unless=no_tags)
-STUDY = Study(..., inputs=(InputKind(sentence_inputs, (DISTANCES, TAGS)),))
+WIDTHS = Question(("width", "width_to_tags"), width_metrics, unless=no_tags)
+STUDY = Study(..., inputs=(InputKind(sentence_inputs, (OFFSETS, WIDTHS)),))
 ```
 """
 

@@ -352,7 +352,7 @@ class Layer(ABC):
     ) -> Float[Tensor, "batch head query *item"]:
         """What a function makes of every row of kept weights."""
         blocks = (block.over_all_keys(block.kept) for block in self.blocks())
-        return torch.cat([compute(kept) for kept in blocks], dim=2)
+        return torch.cat([compute(weights) for weights in blocks], dim=2)
 
     def once(self, name: str, make: Callable[[], Tensor]) -> Tensor:
         """Compute a value for several metrics on first use, and return it from then on."""
