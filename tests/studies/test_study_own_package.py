@@ -73,7 +73,6 @@ RANK = Measure(
     formula="number of heads with a larger sureness",
     reference="none",
     unit="",
-    range="from 0",
     with_errors=False,
 )
 
