@@ -66,5 +66,24 @@ def test_the_cost_where_the_name_applies_stands_beside_that_elsewhere() -> None:
     assert cost_sentence(both, Head(0, 1)) == cost_sentence(data, Head(0, 1))
 
 
+def test_a_wide_interval_about_zero_is_unclear_and_not_nothing() -> None:
+    data = lost([0.001, 0.01, 0.01], 0.1)
+    assert str(cost_sentence(data, Head(0, 0))).startswith(
+        "It is unclear what is lost without it: replaced by its mean, the loss changes by 0.001 ± "
+    )
+
+
+def test_something_is_lost_where_the_name_applies_though_it_is_little_overall() -> None:
+    data, random = lost([0.001, 0.01], 0.01), np.random.default_rng(1)
+    axes = (GROUP, Axis("layer", (0,)), Axis("head", range(2)), Axis("where", PLACES))
+    tokens = np.full((32, 1, 2, 2), 10.0)
+    noise = random.normal(size=tokens.shape) * 0.01
+    rises = (np.array([0.5, 0.0]) + noise - noise.mean(0)) * tokens
+    both = data.assign(ratio_variables(WHERE, label(rises, *axes), label(tokens, *axes)))
+    both = attach(both, [MEAN_REPLACEMENT, *MEASURES])
+    assert str(cost_sentence(both, Head(0, 0))).startswith("It is unclear what is lost without it")
+    assert str(cost_sentence(data, Head(0, 0))).startswith("Nothing is lost without it")
+
+
 def test_a_run_without_losses_says_nothing() -> None:
     assert cost_sentence(xr.Dataset(), Head(0, 0)) is None

@@ -11,6 +11,7 @@ REPLACED = "mean_replacement"
 SAID = "cost_sentence"  # the sentences, which another run of the model has measured
 WHERE = "replacement_where"  # the same at the tokens that the head's name applies to, and elsewhere
 PLACES = ("applies", "elsewhere")
+LEAST = 0.01  # nats per predicted token; less is nothing
 
 
 def cost_sentence(data: xr.Dataset, head: Head) -> str | None:
@@ -25,15 +26,16 @@ def cost_sentence(data: xr.Dataset, head: Head) -> str | None:
     margin = float("nan") if margins is None else float(margins.sel(head._asdict()))
     if not np.isfinite(loss):
         return None
-    beside = f"the median head costs {median:.2g}"
     amount = f"{_with_margin(loss, margin)} nats per predicted token"
-    if np.isfinite(margin) and abs(loss) <= margin:
-        change = f"replaced by its mean, the loss changes by {amount}"
-        text = f"Nothing is lost without it: {change}; {beside}."
-    else:
+    change = f"replaced by its mean, the loss changes by {amount}"
+    if not np.isfinite(margin) or abs(loss) > margin:
         verb = "rises" if loss > 0 else "falls"
-        change = f"the loss {verb} by {amount.removeprefix('-')}"
-        text = f"Replaced by its mean, {change}; {beside}."
+        text = f"Replaced by its mean, the loss {verb} by {amount.removeprefix('-')}"
+    elif abs(loss) + margin <= LEAST and not _matters_where_it_applies(data, head):
+        text = f"Nothing is lost without it: {change}"
+    else:
+        text = f"It is unclear what is lost without it: {change}"
+    text += f"; the median head costs {median:.2g}."
     return f"{text}{_where(data, head)}"
 
 
@@ -46,17 +48,26 @@ def said_costs(data: xr.Dataset) -> xr.DataArray:
 
 def _where(data: xr.Dataset, head: Head) -> str:
     """The cost where the head's name applies, and elsewhere; nothing where either is unknown."""
-    if WHERE not in data:
+    parts = _costs_by_place(data, head)
+    if not np.isfinite(parts).all():
         return ""
+    here, elsewhere = (_with_margin(loss, margin) for loss, margin in parts)
+    return f" Where its name applies {here}, elsewhere {elsewhere}."
+
+
+def _matters_where_it_applies(data: xr.Dataset, head: Head) -> bool:
+    (loss, margin), _ = _costs_by_place(data, head)
+    return loss > margin
+
+
+def _costs_by_place(data: xr.Dataset, head: Head) -> list[tuple[float, float]]:
+    """Loss and margin where the head's name applies, and elsewhere; NaN where unknown."""
+    if WHERE not in data:
+        return [(float("nan"), float("nan"))] * len(PLACES)
     losses, margins = data[WHERE], margin_of(data, WHERE)
     assert margins is not None
-    here, elsewhere = (
-        (float(losses.sel(at)), float(margins.sel(at)))
-        for at in ({**head._asdict(), "where": place} for place in PLACES)
-    )
-    if not np.isfinite([*here, *elsewhere]).all():
-        return ""
-    return f" Where its name applies {_with_margin(*here)}, elsewhere {_with_margin(*elsewhere)}."
+    cells = [{**head._asdict(), "where": place} for place in PLACES]
+    return [(float(losses.sel(at)), float(margins.sel(at))) for at in cells]
 
 
 def _with_margin(loss: float, margin: float) -> str:
