@@ -141,7 +141,7 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("none --out new --json", "none"),
         ("run --out full", "full already has something in it; nothing was changed"),
         ("run --out notes.txt", "cannot be written to notes.txt"),
-        ("run --out new --format graph", "run with --option composition=16"),
+        ("run --out new --format graph", "run luger2026 with --option composition=16"),
         ("run --out new --format kv", "does not measure retrieval with its error"),
         ("run luger --out new", "unexpected extra argument"),
         ("half --out new", "half has no result.nc yet"),

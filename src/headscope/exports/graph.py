@@ -15,9 +15,11 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.results.feeds import COMPOSITION, Feed, all_feeds
 from headscope.results.measure import variable_along
+from headscope.studies import studies_with
 
 LEAST = 0.01  # share of an edge
 JSON_NAME, XML_NAME = "composition.json", "composition.graphml"
+ASKED = "composition=16"  # the option by which a study computes it
 _TYPES = {"side": "string", "share": "double", "margin": "double"}
 _XMLNS = "http://graphml.graphdrawing.org/xmlns"
 
@@ -26,8 +28,8 @@ def require_composition(data: xr.Dataset) -> None:
     """Refuse a run of which it was not computed what feeds its heads."""
     if variable_along(data, *COMPOSITION) is None:
         raise RunError(
-            "This run does not say what feeds its heads; a study with the option composition does, "
-            "run with --option composition=16 into a new directory."
+            "This run does not say what feeds its heads; run "
+            f"{studies_with(ASKED)} with --option {ASKED} into a new directory."
         )
 
 

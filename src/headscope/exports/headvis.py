@@ -34,6 +34,7 @@ from headscope.results.records import (
     TopToken,
 )
 from headscope.results.run import Run
+from headscope.studies import studies_with
 
 # What HeadVis calls a head's numbers, and ours; a variance is the square of our spread.
 SCORES = {
@@ -55,7 +56,8 @@ def require_examples(run: Run) -> None:
     if EXAMPLES not in run.records.files:
         raise RunError(
             f"{run.path} is a run of {run.study} that keeps no examples of heads; HeadVis shows "
-            "runs that do. --format csv or parquet exports any run."
+            f"runs of `headscope study {studies_with('records')}`. --format csv or parquet exports "
+            "any run."
         )
 
 

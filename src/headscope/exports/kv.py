@@ -6,8 +6,8 @@ stream   the first tokens and a window of the last ones
 sink     the first tokens above all: it rests there
 ```
 
-A head is taken off `keep` only if the whole interval of its measure says so. Where several query
-heads share keys and values, these are kept if one of the heads keeps them.
+A head is taken off `keep` only if the whole interval of its measure says so. The plan is of query
+heads: where several share keys and values, an engine has to keep what one of them keeps.
 """
 
 import json

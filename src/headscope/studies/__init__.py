@@ -31,6 +31,15 @@ def find_study(name: str) -> "Study":
     return import_module(STUDIES[name]).STUDY
 
 
+def studies_with(option: str) -> str:
+    """The published studies that take an option, NAME or NAME=VALUE; to say which one to run."""
+    name = option.partition("=")[0]
+    having = [
+        study for study in STUDIES if any(each.name == name for each in find_study(study).options)
+    ]
+    return " or ".join(having)
+
+
 def find_modules_here(name: str) -> None:
     """Make a study in the current directory importable, as `python -m` does."""
     if ":" in name:
